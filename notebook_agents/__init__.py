@@ -1,0 +1,129 @@
+"""An agent kit for Jupyter: ask in a cell, approve in the cell, serve the agent.
+
+Reading order: `messages` (what is said) - `events` (what happens) - `loop`
+(what decides) - `run` and `agent` (what you hold) - `jupyter.renderer` or
+`server.sse` (what you see).
+
+Importing this package loads nothing but itself; every name below comes with
+its first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from notebook_agents._version import __version__
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from notebook_agents.agent import Agent
+    from notebook_agents.approval import Allow, ApprovalRequest, Deny, Stop
+    from notebook_agents.errors import (
+        AgentAPIProviderError,
+        AgentConfigurationError,
+        AgentProviderError,
+        NotebookAgentsError,
+    )
+    from notebook_agents.events import event_from_dict
+    from notebook_agents.memory.in_memory import InMemoryStore
+    from notebook_agents.memory.scope import MemoryScope, create_conversation_id
+    from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
+    from notebook_agents.messages import Message, ToolCall
+    from notebook_agents.providers.base import BaseProvider, ProviderResponse
+    from notebook_agents.providers.registry import register_provider
+    from notebook_agents.providers.scripted import ScriptedProvider, call
+    from notebook_agents.results import AgentResult
+    from notebook_agents.run import Run
+    from notebook_agents.stream import AgentStream
+    from notebook_agents.tools.decorator import tool
+
+_HOME = {
+    "Agent": "agent",
+    "AgentAPIProviderError": "errors",
+    "AgentConfigurationError": "errors",
+    "AgentProviderError": "errors",
+    "AgentResult": "results",
+    "AgentStream": "stream",
+    "Allow": "approval",
+    "ApprovalRequest": "approval",
+    "BaseProvider": "providers.base",
+    "Deny": "approval",
+    "InMemoryStore": "memory.in_memory",
+    "MemoryBackend": "memory.store",
+    "MemoryScope": "memory.scope",
+    "MemorySession": "memory.store",
+    "MemoryStore": "memory.store",
+    "Message": "messages",
+    "NotebookAgentsError": "errors",
+    "ProviderResponse": "providers.base",
+    "Run": "run",
+    "ScriptedProvider": "providers.scripted",
+    "Stop": "approval",
+    "ToolCall": "messages",
+    "call": "providers.scripted",
+    "create_conversation_id": "memory.scope",
+    "event_from_dict": "events",
+    "register_provider": "providers.registry",
+    "tool": "tools.decorator",
+}
+
+__all__ = [
+    "Agent",
+    "AgentAPIProviderError",
+    "AgentConfigurationError",
+    "AgentProviderError",
+    "AgentResult",
+    "AgentStream",
+    "Allow",
+    "ApprovalRequest",
+    "BaseProvider",
+    "Deny",
+    "InMemoryStore",
+    "MemoryBackend",
+    "MemoryScope",
+    "MemorySession",
+    "MemoryStore",
+    "Message",
+    "NotebookAgentsError",
+    "ProviderResponse",
+    "Run",
+    "ScriptedProvider",
+    "Stop",
+    "ToolCall",
+    "__version__",
+    "call",
+    "create_conversation_id",
+    "event_from_dict",
+    "register_provider",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register ``%%agent``; called by ``%load_ext notebook_agents``."""
+    from notebook_agents.jupyter import extension
+
+    extension.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Undo `load_ipython_extension`; called by ``%unload_ext``."""
+    from notebook_agents.jupyter import extension
+
+    extension.unload(shell)

@@ -1,0 +1,411 @@
+"""`Agent`: what a user holds."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack
+
+from notebook_agents.approval import (
+    POLICIES,
+    Approver,
+    Callback,
+    CallbackApprover,
+    NobodyApprover,
+    Policy,
+)
+from notebook_agents.consent import Consent
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.events import Origin
+from notebook_agents.hosts import current_host
+from notebook_agents.memory.conversation import Conversation, History
+from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.options import RunOptions
+from notebook_agents.providers.base import BaseProvider
+from notebook_agents.providers.lazy import LazyProvider
+from notebook_agents.results import AgentResult
+from notebook_agents.run import OnEvent, Run
+from notebook_agents.settings import get_settings
+from notebook_agents.stream import AgentStream
+from notebook_agents.sync import on_agent_loop, run_sync
+from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.derivation import to_tool_definition
+from notebook_agents.turn import Turn
+from notebook_agents.waiting import Waiter, running_loop
+
+__all__ = ["Agent"]
+
+DEFAULT_ROUNDS = 3
+
+
+class Agent:
+    """A model, its tools and its memory.
+
+    Making one does local work only: nothing is sent and no key is needed
+    until the first run.
+
+    Parameters
+    ----------
+    client : str or BaseProvider, optional
+        ``"provider:model"``, or a provider. Left out, the first run chooses
+        a model from the environment, and says which.
+    tools : iterable of callable, optional
+        Functions the model may call; a later one replaces an earlier one of
+        the same name.
+    system_prompt : str, optional
+        Sent before every conversation, never stored.
+    provider, model : str, optional
+        The two parts of ``client``, apart.
+    memory : MemoryBackend, optional
+        Where the conversation is kept; in this process when left out.
+    tool_calling : mapping, optional
+        Overrides such as ``{"tool_choice": "required"}`` or
+        ``{"parallel_tool_calls": False}``.
+    max_tokens : int, default 1024
+        Most tokens of visible output of one model call.
+    temperature : float, optional
+        Sampling temperature, no unit; the provider's own when left out.
+    max_steps : int, optional
+        Most model calls of a run; 4 when left out.
+    parallel_tools : bool, default True
+        Whether the calls of one step run at the same time.
+    policy : {"ask", "policy", "allow", "deny"}, optional
+        How calls that need consent are decided. Left out, the environment
+        variable ``NOTEBOOK_AGENTS_APPROVE`` decides, else a person is asked.
+    approval_timeout : float, default 300
+        Seconds until a question without an answer counts as no.
+    approval_callback : callable, optional
+        ``(tool name, arguments) -> bool``, sync or async, asked instead of a
+        person; then every tool needs consent unless ``approval_tools`` says
+        which.
+    approval_tools : iterable of str, optional
+        Names of tools that need consent, whatever they say themselves; a
+        single name will do.
+    approver : Approver, optional
+        A surface of your own to ask on.
+    history : {"full", "final"}, default "full"
+        What the model sees of earlier turns.
+    on_event : callable, optional
+        Called with each event as a dict, but for tokens and progress.
+    name : str, default "agent"
+        Name shown to people.
+    agent_id : str, optional
+        Identifier; the name when left out.
+
+    Examples
+    --------
+    >>> from notebook_agents import Agent, ScriptedProvider
+    >>> agent = Agent(ScriptedProvider(["Hello Ada!"]), name="greeter")
+    >>> print(agent.run_sync("Greet Ada"))
+    Hello Ada!
+    """
+
+    def __init__(
+        self,
+        client: str | BaseProvider | None = None,
+        tools: Iterable[Callable[..., Any]] = (),
+        *,
+        system_prompt: str | None = None,
+        provider: str | BaseProvider | None = None,
+        model: str | None = None,
+        memory: MemoryBackend | None = None,
+        tool_calling: Mapping[str, Any] | None = None,
+        max_tokens: int = 1024,
+        temperature: float | None = None,
+        max_steps: int | None = None,
+        parallel_tools: bool = True,
+        policy: Policy | None = None,
+        approval_timeout: float = 300.0,
+        approval_callback: Callback | None = None,
+        approval_tools: str | Iterable[str] | None = None,
+        approver: Approver | None = None,
+        history: History = "full",
+        on_event: OnEvent | None = None,
+        name: str = "agent",
+        agent_id: str | None = None,
+    ) -> None:
+        if client is not None and provider is not None:
+            message = "Pass either client or provider, not both."
+            raise AgentConfigurationError(message)
+        self.name = name
+        self.agent_id = agent_id or name
+        self.system_prompt = system_prompt
+        # Not "or": a memory of somebody else's may be false while it is empty.
+        self.memory: MemoryBackend = (
+            InMemoryStore().session() if memory is None else memory
+        )
+        self.tool_calling = dict(tool_calling or {})
+        self.tools: dict[str, ToolDefinition] = {}
+        for function in tools:
+            self.add_tool(function)
+        self.policy = _checked_policy(policy)
+        self.last_run: Run | None = None
+        """The run that was started last."""
+        self._model = LazyProvider(client if client is not None else provider, model)
+        self._max_tokens = max_tokens
+        self._temperature = temperature
+        self._max_steps = max_steps
+        self._parallel_tools = (
+            parallel_tools and self.tool_calling.get("parallel_tool_calls") is not False
+        )
+        self._approval_timeout = approval_timeout
+        self._callback = approval_callback
+        self._approval_tools = _names(approval_tools)
+        self._approver = approver
+        self._history: History = history
+        self._on_event = on_event
+
+    def __repr__(self) -> str:
+        tools = f", tools: {', '.join(self.tools)}" if self.tools else ""
+        return f"<Agent {self.name!r} on {self.model_label}{tools}>"
+
+    @property
+    def model_label(self) -> str:
+        """What answers, as ``provider:model``."""
+        return self._model.label
+
+    @property
+    def model_reason(self) -> str:
+        """Why that model was chosen; empty if the user named it."""
+        return self._model.reason
+
+    def with_model(self, client: str | BaseProvider) -> Agent:
+        """Give the same agent on another model.
+
+        Parameters
+        ----------
+        client : str or BaseProvider
+            As for the constructor.
+
+        Returns
+        -------
+        Agent
+            With the same tools, prompt and memory.
+        """
+        other = copy.copy(self)
+        other._model = LazyProvider(client)  # noqa: SLF001 - of the same class
+        return other
+
+    def add_tool(self, function: Callable[..., Any]) -> None:
+        """Let the model call one more function.
+
+        Parameters
+        ----------
+        function : callable
+            Marked by ``@tool`` or not; replaces a tool of the same name.
+        """
+        definition = to_tool_definition(function)
+        self.tools[definition.name] = definition
+
+    def reset_memory(self) -> None:
+        """Forget the agent's conversation; tools and prompt stay."""
+        self.memory.reset()
+
+    # Four ways to run, one execution.
+
+    async def run(
+        self, message: str, **options: Unpack[RunOptions]
+    ) -> AgentResult[Any]:
+        """Ask and await the result.
+
+        In a notebook cell everything goes on as usual meanwhile: Stop works,
+        questions show up, tools run in the cell.
+
+        Parameters
+        ----------
+        message : str
+            What the agent should do.
+        **options
+            As in `RunOptions`: ``system_prompt``, ``prior_messages``,
+            ``max_tool_rounds``, ``memory``, ``policy``, ``approver``.
+
+        Returns
+        -------
+        AgentResult
+            The outcome.
+
+        Raises
+        ------
+        NotebookAgentsError
+            If there is no usable model, the service failed, or the run was
+            stopped.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from notebook_agents import Agent, ScriptedProvider
+        >>> str(asyncio.run(Agent(ScriptedProvider(["Hi!"])).run("Hello")))
+        'Hi!'
+        """
+        host = current_host()
+        if host is None:
+            return await self._run(message, options)
+        options.setdefault("approver", host.approver())
+        return await host.wait_async(self._run(message, options))
+
+    def run_sync(self, message: str, **options: Unpack[RunOptions]) -> AgentResult[Any]:
+        """Ask and wait for the result, from sync code anywhere.
+
+        Works in a running kernel, in threads, after an interrupt, and twice.
+
+        Parameters
+        ----------
+        message : str
+            What the agent should do.
+        **options
+            As in `RunOptions`.
+
+        Returns
+        -------
+        AgentResult
+            As from `run`.
+
+        Examples
+        --------
+        >>> from notebook_agents import Agent, ScriptedProvider
+        >>> Agent(ScriptedProvider(["Hi!"])).run_sync("Hello").steps
+        1
+        """
+        host = current_host()
+        if host is None:
+            return run_sync(self._run(message, options))
+        options.setdefault("approver", host.approver())
+        return host.wait(self._run(message, options))
+
+    def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream:
+        """Ask and read the answer as it arrives.
+
+        Parameters
+        ----------
+        message : str
+            What the agent should do.
+        **options
+            As in `RunOptions`.
+
+        Returns
+        -------
+        AgentStream
+            Iterate over it for text, or over its ``events()``.
+        """
+        host = current_host()
+        if host is None:
+            return AgentStream(lambda: self._begin(message, options), Waiter())
+        options.setdefault("approver", host.approver())
+        waiter = host.waiter()
+        return AgentStream(
+            lambda: on_agent_loop(lambda: self._begin(message, options), waiter),
+            waiter,
+        )
+
+    def start(self, message: str, **options: Unpack[RunOptions]) -> Run:
+        """Ask and return at once; the run goes on in the background.
+
+        Parameters
+        ----------
+        message : str
+            What the agent should do.
+        **options
+            As in `RunOptions`.
+
+        Returns
+        -------
+        Run
+            To follow, to await, or to cancel.
+        """
+        host = current_host()
+        if host is None and running_loop() is not None:
+            return self._begin(message, options)
+        if host is not None:
+            options.setdefault("approver", host.approver())
+        return on_agent_loop(lambda: self._begin(message, options))
+
+    # What they share.
+
+    async def _run(self, message: str, options: RunOptions) -> AgentResult[Any]:
+        run = self._begin(message, options)
+        try:
+            return await run.result()
+        except asyncio.CancelledError:
+            if not run.is_done:
+                run.cancel()
+                await run.ended()
+            raise
+
+    def _begin(self, message: str, options: RunOptions) -> Run:
+        """Start a run on the running loop."""
+        _check_options(options)
+        turn = Turn(
+            origin=Origin(uuid.uuid4().hex, self.name),
+            prompt=_checked_message(message),
+            provider=self._model.get(),
+            tools=dict(self.tools),
+            consent=self._consent(options),
+            max_rounds=self._rounds(options.get("max_tool_rounds")),
+            max_tokens=self._max_tokens,
+            temperature=self._temperature,
+            tool_calling=self.tool_calling,
+            parallel_tools=self._parallel_tools,
+        )
+        memory, system_prompt = options.get("memory"), options.get("system_prompt")
+        conversation = Conversation(
+            self.memory if memory is None else memory,
+            system_prompt=self.system_prompt
+            if system_prompt is None
+            else system_prompt,
+            history=self._history,
+            prior=options.get("prior_messages"),
+        )
+        self.last_run = run = Run(turn, conversation, on_event=self._on_event)
+        return run
+
+    def _rounds(self, asked: int | None) -> int:
+        if asked is not None:
+            return asked
+        return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
+
+    def _consent(self, options: RunOptions) -> Consent:
+        approver = self._approver or options.get("approver")
+        if self._callback is not None:
+            approver = CallbackApprover(self._callback)
+        policy = _checked_policy(options.get("policy")) or self.policy
+        return Consent(
+            approver=approver or NobodyApprover(),
+            policy=policy or get_settings().approve or "ask",  # type: ignore[arg-type]
+            timeout=self._approval_timeout,
+            tools=self._approval_tools,
+            asks_all=self._callback is not None and self._approval_tools is None,
+        )
+
+
+def _checked_message(message: object) -> str:
+    if not isinstance(message, str):
+        text = f"The message must be text, not {type(message).__name__}."
+        raise AgentConfigurationError(text)
+    if not message.strip():
+        text = "The message is empty. Write what the agent should do."
+        raise AgentConfigurationError(text)
+    return message
+
+
+def _check_options(options: RunOptions) -> None:
+    unknown = sorted(options.keys() - RunOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(RunOptions.__annotations__)
+        message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
+        raise TypeError(message)
+
+
+def _names(names: str | Iterable[str] | None) -> frozenset[str] | None:
+    if names is None:
+        return None
+    return frozenset([names] if isinstance(names, str) else names)
+
+
+def _checked_policy(policy: Policy | None) -> Policy | None:
+    if policy is not None and policy not in POLICIES:
+        message = f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}."
+        raise AgentConfigurationError(message)
+    return policy

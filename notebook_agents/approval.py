@@ -1,0 +1,327 @@
+"""Consent: the question that a risky call asks, and who may answer it.
+
+A request is answered once, by whichever surface is first: a card in the cell,
+an input box, another cell, the served API, a callback. All of them call
+`PendingApproval.decide`, from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from notebook_agents.sync import current_waiter
+from notebook_agents.waiting import CLEANUP_SECONDS, in_thread
+
+__all__ = [
+    "Allow",
+    "ApprovalRequest",
+    "Approver",
+    "Decision",
+    "Deny",
+    "PendingApproval",
+    "Policy",
+    "Stop",
+]
+
+Policy = Literal["ask", "policy", "allow", "deny"]
+"""How calls that need consent are decided: ask a person, apply the rules
+alone, allow all, or deny all."""
+POLICIES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
+
+Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """One call that needs consent.
+
+    Parameters
+    ----------
+    id : str
+        Identifier of the request.
+    run_id, call_id : str
+        The run, and the call within it.
+    agent : str
+        Name of the agent that wants to call.
+    tool : str
+        Name of the tool.
+    args : mapping
+        The arguments, as JSON values.
+    description : str
+        What the tool says it does.
+    risk : str or None
+        ``read``, ``write``, ``network``, ``code`` or ``money``, if known.
+    schema : mapping
+        JSON Schema of the arguments.
+    requested_at, expires_at : float
+        Seconds since the epoch.
+    """
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+    description: str = ""
+    risk: str | None = None
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    requested_at: float = field(default_factory=time.time)
+    expires_at: float = float("inf")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the parts that a reader of events needs."""
+        return {
+            "id": self.id,
+            "risk": self.risk,
+            "description": self.description,
+            "expires": self.expires_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Run the call."""
+
+    kind = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Do not run the call; the model is told the reason and may go on."""
+
+    kind = "deny"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Do not run the call, and end the whole run."""
+
+    kind = "stop"
+
+
+Decision = Allow | Deny | Stop
+
+
+class PendingApproval:
+    """A request that waits for its one answer.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        What is asked.
+    """
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self.request = request
+        self.by = ""
+        """Who answered; empty until then."""
+        self.decision: Decision | None = None
+        """The answer; None until then."""
+        self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._answered = asyncio.Event()
+
+    def decide(self, decision: Decision, *, by: str) -> bool:
+        """Answer, unless somebody already has; callable from any thread.
+
+        Parameters
+        ----------
+        decision : Allow, Deny or Stop
+            The answer.
+        by : str
+            Who or what answers, such as ``"person"`` or ``"policy"``.
+
+        Returns
+        -------
+        bool
+            Whether this answer counts.
+        """
+        with self._lock:
+            if self.decision is not None:
+                return False
+            self.decision, self.by = decision, by
+        with contextlib.suppress(RuntimeError):  # the run's loop has been closed
+            self._loop.call_soon_threadsafe(self._answered.set)
+        return True
+
+    async def wait(self) -> Decision:
+        """Await the answer."""
+        await self._answered.wait()
+        assert self.decision is not None  # noqa: S101 - set before the event
+        return self.decision
+
+
+class Approver(Protocol):
+    """A surface on which a person, or something in their place, can answer."""
+
+    async def ask(self, pending: PendingApproval) -> None:
+        """Put the question and call `PendingApproval.decide` with the answer.
+
+        It is cancelled when another surface was first or time ran out, and
+        must then take the question off the screen.
+
+        Parameters
+        ----------
+        pending : PendingApproval
+            The question.
+        """
+
+
+class CallbackApprover:
+    """Ask a function, one question at a time.
+
+    Parameters
+    ----------
+    callback : callable
+        ``(tool name, arguments) -> bool``, sync or async.
+    """
+
+    def __init__(self, callback: Callback) -> None:
+        self._callback = callback
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, pending: PendingApproval) -> None:
+        """Call the function and pass its answer on."""
+        async with self._one_at_a_time:
+            answer = await self._answer_to(pending.request)
+        decision = Allow() if answer is True else Deny("the callback said no")
+        pending.decide(decision, by="callback")
+
+    async def _answer_to(self, request: ApprovalRequest) -> object:
+        """Call the function where a tool would run: it may block, or draw."""
+        waiter = current_waiter()
+        if waiter is None or not waiter.is_open or not waiter.runs_tools:
+            waiter = None
+
+        def call() -> Any:
+            return self._callback(request.tool, dict(request.args))
+
+        if inspect.iscoroutinefunction(self._callback):
+            return await (call() if waiter is None else waiter.run_async(call))
+        if waiter is None:
+            answer = await in_thread(call, name="approval callback")
+        else:
+            answer = await waiter.run(call)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+class NobodyApprover:
+    """Deny, because nobody is there to ask, and name the flag that allows."""
+
+    def __init__(self, flag: str = 'policy="allow"') -> None:
+        self._flag = flag
+
+    async def ask(self, pending: PendingApproval) -> None:
+        """Deny at once."""
+        tool = pending.request.tool
+        reason = (
+            f"{tool} needs approval and nobody is there to ask; "
+            f"to allow it, pass {self._flag}"
+        )
+        pending.decide(Deny(reason), by="policy")
+
+
+async def settle(
+    pending: PendingApproval, approver: Approver, *, timeout: float
+) -> Decision:
+    """Put a question and wait for its first answer, or until it expires.
+
+    Parameters
+    ----------
+    pending : PendingApproval
+        The question; other surfaces may answer it as well.
+    approver : Approver
+        The surface to ask on.
+    timeout : float
+        Seconds until silence counts as no.
+
+    Returns
+    -------
+    Allow, Deny or Stop
+        The answer.
+
+    Raises
+    ------
+    CancelledError
+        If the run is stopped meanwhile; the question then counts as denied.
+    """
+    asking = asyncio.create_task(_put(pending, approver))
+    try:
+        async with asyncio.timeout(timeout):
+            return await pending.wait()
+    except TimeoutError:
+        pending.decide(Deny(f"nobody answered within {timeout:g} s"), by="timeout")
+        return await pending.wait()
+    except asyncio.CancelledError:
+        pending.decide(Deny("the run was stopped"), by="cancelled")
+        raise
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking], timeout=CLEANUP_SECONDS)
+
+
+async def _put(pending: PendingApproval, approver: Approver) -> None:
+    """Ask, and deny where asking fails in whatever way."""
+    try:
+        await approver.ask(pending)
+    except BaseException as error:  # noqa: BLE001 - SystemExit would end the loop
+        # Once the question is answered, or the run stopped, this has no effect.
+        reason = f"asking failed: {type(error).__name__}: {error}"
+        pending.decide(Deny(reason), by="error")
+
+
+class Approvals:
+    """The open questions of one run."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, PendingApproval] = {}
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
+
+    def __iter__(self) -> Iterator[PendingApproval]:
+        return iter(tuple(self._pending.values()))
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, request: ApprovalRequest) -> PendingApproval:
+        """Open a question.
+
+        Parameters
+        ----------
+        request : ApprovalRequest
+            What is asked.
+
+        Returns
+        -------
+        PendingApproval
+            Among the open ones until it is removed.
+        """
+        pending = PendingApproval(request)
+        self._pending[request.id] = pending
+        self._all_answered.clear()
+        return pending
+
+    def remove(self, pending: PendingApproval) -> None:
+        """Take a question off the open ones."""
+        del self._pending[pending.request.id]
+        if not self._pending:
+            self._all_answered.set()
+
+    async def wait_until_none(self) -> None:
+        """Await the moment in which no question is open."""
+        await self._all_answered.wait()
+
+    def find(self, request_id: str) -> PendingApproval | None:
+        """Find an open question by its identifier."""
+        return self._pending.get(request_id)

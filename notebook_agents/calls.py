@@ -1,0 +1,294 @@
+"""One tool call, from what the model wrote to what it will read.
+
+Whatever happens, a call ends in exactly one observation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from notebook_agents.approval import Decision, Deny, Stop
+from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
+from notebook_agents.events import (
+    ActionEvent,
+    ApprovalRequestedEvent,
+    ApprovalResultEvent,
+    Event,
+    ObservationEvent,
+    ToolErrorEvent,
+)
+from notebook_agents.messages import ToolCall
+from notebook_agents.tools.call import BoundCall
+from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.execution import Outcome, execute, needs_main_thread
+from notebook_agents.tools.observation import bundle_of, cut, text_of
+from notebook_agents.turn import Turn
+
+__all__ = ["PreparedCall", "StopRequested", "prepare", "settle_call"]
+
+CANCELLED = "Cancelled: the run was stopped before this call had a result."
+
+
+class StopRequested(Exception):  # noqa: N818 - a decision, not an error
+    """A person chose to end the run when asked about a call."""
+
+
+@dataclass(slots=True)
+class PreparedCall:
+    """A call that has been read, and its result once there is one.
+
+    Parameters
+    ----------
+    call : ToolCall
+        What goes back to the model; its arguments are valid JSON.
+    definition : ToolDefinition or None
+        The tool, None if there is none of that name.
+    bound : BoundCall or None
+        Validated arguments, None if they do not fit.
+    error : ToolError or None
+        Why the call cannot run.
+    needs_consent : bool
+        Whether it must be asked about.
+    result : str
+        What the model will read.
+    """
+
+    call: ToolCall
+    definition: ToolDefinition | None = None
+    bound: BoundCall | None = None
+    error: ToolError | None = None
+    needs_consent: bool = False
+    result: str = CANCELLED
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it must run alone."""
+        return self.definition is not None and self.definition.sequential
+
+
+def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
+    """Find the tool of a call and validate its arguments.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn it belongs to.
+    call : ToolCall
+        As the model wrote it.
+
+    Returns
+    -------
+    PreparedCall
+        With an ``error`` where it cannot run.
+    """
+    definition = turn.tools.get(call.name)
+    if definition is None:
+        return PreparedCall(_valid(call), error=_unknown(turn, call))
+    if turn.reply.stop_reason == "length":
+        # Even a call that looks whole may lack its last argument.
+        error = ToolArgumentsError(
+            f"The reply was cut off at the token limit ({turn.max_tokens}), so this "
+            "call was not run. Make it shorter, or do it in smaller steps.",
+            tool=call.name,
+        )
+        return PreparedCall(_valid(call), definition, error=error)
+    try:
+        bound = definition.bind(call.arguments)
+    except ToolArgumentsError as error:
+        return PreparedCall(_valid(call), definition, error=error)
+    needed = turn.consent.is_needed(definition, bound.values)
+    return PreparedCall(_valid(call), definition, bound, needs_consent=needed)
+
+
+async def settle_call(
+    turn: Turn, prepared: PreparedCall
+) -> AsyncGenerator[Event, None]:
+    """Ask, run and observe one call.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn it belongs to.
+    prepared : PreparedCall
+        The call; its ``result`` is set at the end.
+
+    Yields
+    ------
+    Event
+        What happens on the way, an `ObservationEvent` last.
+
+    Raises
+    ------
+    StopRequested
+        If a person chose to end the run.
+    """
+    definition, bound = prepared.definition, prepared.bound
+    if definition is None or bound is None:
+        yield _tool_error(turn, prepared, str(prepared.error), "")
+        yield _observation(turn, prepared, cut(f"Error: {prepared.error}"), failed=True)
+        return
+    if prepared.needs_consent:
+        answer: list[Decision] = []
+        consenting = _consent(turn, definition, bound, prepared, answer)
+        async with aclosing(consenting) as events:
+            async for event in events:
+                yield event
+        decision = answer[0]
+        if isinstance(decision, Deny | Stop):
+            yield _observation(turn, prepared, _denial(decision), failed=True)
+            if isinstance(decision, Stop):
+                raise StopRequested
+            return
+    if needs_main_thread(definition):
+        # A blocked main thread would not see the click on an open question.
+        await turn.consent.open.wait_until_none()
+    began = time.monotonic()
+    outcome = await execute(definition, bound)
+    seconds = time.monotonic() - began
+    if outcome.error is None:
+        yield _observation(turn, prepared, text_of(outcome.value), seconds, outcome)
+        return
+    line = _line(definition, outcome.error)
+    yield _tool_error(turn, prepared, line, outcome.detail)
+    content = cut(f"Tool execution failed: {line}")
+    yield _observation(turn, prepared, content, seconds, failed=True)
+
+
+def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
+    """Announce a call before anything is done about it."""
+    definition, bound = prepared.definition, prepared.bound
+    return turn.event(
+        ActionEvent,
+        tool=prepared.call.name,
+        args=bound.values if bound else {},
+        call_id=prepared.call.id,
+        label=_label(definition, bound) or prepared.call.name,
+    )
+
+
+def _label(definition: ToolDefinition | None, bound: BoundCall | None) -> str:
+    if definition is None or definition.label is None:
+        return ""
+    try:
+        return definition.label.format_map(bound.values if bound else {})
+    except (LookupError, ValueError, AttributeError):
+        return definition.label  # names a parameter that has no value here
+
+
+async def _consent(
+    turn: Turn,
+    definition: ToolDefinition,
+    bound: BoundCall,
+    prepared: PreparedCall,
+    answer: list[Decision],
+) -> AsyncGenerator[Event, None]:
+    consent = turn.consent
+    request = consent.request(
+        definition,
+        run_id=turn.origin.run_id,
+        agent=turn.origin.agent,
+        call_id=prepared.call.id,
+        args=bound.values,
+    )
+    decision, by = consent.by_policy(), "policy"
+    if decision is None:
+        pending = consent.open.add(request)
+        try:
+            yield turn.event(
+                ApprovalRequestedEvent,
+                tool=definition.name,
+                args=bound.values,
+                call_id=prepared.call.id,
+                request=request.to_dict(),
+            )
+            decision = await consent.ask(pending)
+            by = pending.by
+        finally:
+            consent.open.remove(pending)
+    answer.append(decision)
+    yield turn.event(
+        ApprovalResultEvent,
+        request_id=request.id,
+        call_id=prepared.call.id,
+        decision=decision.kind,
+        args=bound.values,
+        reason=decision.reason if isinstance(decision, Deny) else "",
+        by=by,
+    )
+
+
+def _observation(
+    turn: Turn,
+    prepared: PreparedCall,
+    content: str,
+    seconds: float = 0.0,
+    outcome: Outcome | None = None,
+    *,
+    failed: bool = False,
+) -> ObservationEvent:
+    prepared.result = content
+    return turn.event(
+        ObservationEvent,
+        tool=prepared.call.name,
+        content=prepared.result,
+        call_id=prepared.call.id,
+        seconds=seconds,
+        failed=failed,
+        bundle=bundle_of(outcome.value) if outcome else {},
+        value=outcome.value if outcome else None,
+    )
+
+
+def _tool_error(
+    turn: Turn, prepared: PreparedCall, line: str, detail: str
+) -> ToolErrorEvent:
+    return turn.event(
+        ToolErrorEvent,
+        tool=prepared.call.name,
+        error=line,
+        call_id=prepared.call.id,
+        reason=type(prepared.error).__name__ if prepared.error else "raised",
+        detail=detail,
+    )
+
+
+def _unknown(turn: Turn, call: ToolCall) -> ToolError:
+    known = ", ".join(turn.tools) or "none"
+    message = f"Tool {call.name!r} is not registered. Tools here: {known}."
+    return ToolNotFoundError(message, tool=call.name)
+
+
+def _denial(decision: Deny | Stop) -> str:
+    if isinstance(decision, Stop):
+        return "Denied: the user stopped the run."
+    reason = f": {decision.reason}" if decision.reason else " by the user"
+    return f"Denied{reason}. The tool was not run."
+
+
+def _line(definition: ToolDefinition, error: BaseException) -> str:
+    if (
+        isinstance(error, TimeoutError)
+        and definition.timeout is not None
+        and not str(error)
+    ):
+        return f"no result within {definition.timeout:g} s"
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}" if str(error) else name
+    except Exception:  # noqa: BLE001 - the error is the user's, and may do anything
+        return name
+
+
+def _valid(call: ToolCall) -> ToolCall:
+    """Give a call whose arguments are a JSON object, for the wire."""
+    from pydantic_core import from_json
+
+    try:
+        value = from_json(call.arguments or "{}", allow_inf_nan=False)
+        is_object = isinstance(value, dict)
+    except ValueError:
+        is_object = False
+    return replace(call, arguments=(call.arguments or "{}") if is_object else "{}")

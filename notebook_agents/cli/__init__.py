@@ -1,0 +1,1 @@
+"""The command line; ``notebook_agents.cli.main`` is where it starts."""

@@ -1,0 +1,121 @@
+"""Which calls of a run need consent, and how it is sought."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from notebook_agents.approval import (
+    Allow,
+    ApprovalRequest,
+    Approvals,
+    Approver,
+    Decision,
+    Deny,
+    PendingApproval,
+    Policy,
+    settle,
+)
+from notebook_agents.tools.definition import ToolDefinition
+
+__all__ = ["Consent"]
+
+_HARMLESS = "read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """How one run decides about calls that need consent.
+
+    Parameters
+    ----------
+    approver : Approver
+        Whom to ask.
+    policy : {"ask", "policy", "allow", "deny"}
+        Whether to ask at all.
+    flag : str
+        What to pass to allow such calls, for the message of a denial.
+    timeout : float
+        Seconds until silence counts as no.
+    tools : frozenset of str or None
+        Names that need consent, whatever the tools themselves say.
+    asks_all : bool
+        Whether every tool needs consent.
+    open : Approvals
+        The questions that wait.
+    """
+
+    approver: Approver
+    policy: Policy = "ask"
+    flag: str = 'policy="allow"'
+    timeout: float = 300.0
+    tools: frozenset[str] | None = None
+    asks_all: bool = False
+    open: Approvals = field(default_factory=Approvals)
+
+    def is_needed(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+        """Tell whether a call with these arguments needs consent.
+
+        Parameters
+        ----------
+        definition : ToolDefinition
+            The tool.
+        args : mapping
+            The arguments, as JSON values.
+
+        Returns
+        -------
+        bool
+            True also when the tool's own rule fails.
+        """
+        if self.asks_all or definition.name in (self.tools or ()):
+            return True
+        rule = definition.approval
+        if rule == "risky":
+            return definition.risk != _HARMLESS
+        if callable(rule):
+            try:
+                return bool(rule(dict(args)))
+            except Exception:  # noqa: BLE001 - a rule that fails never allows
+                return True
+        return bool(rule)
+
+    def by_policy(self) -> Decision | None:
+        """Decide without asking; None when a person must be asked."""
+        if self.policy == "allow":
+            return Allow()
+        if self.policy == "ask":
+            return None
+        return Deny(f"denied by policy {self.policy!r}; to allow it, pass {self.flag}")
+
+    async def ask(self, pending: PendingApproval) -> Decision:
+        """Put a question and wait for its answer."""
+        return await settle(pending, self.approver, timeout=self.timeout)
+
+    def request(self, definition: ToolDefinition, **facts: Any) -> ApprovalRequest:
+        """Write the question about one call.
+
+        Parameters
+        ----------
+        definition : ToolDefinition
+            The tool.
+        **facts : object
+            ``run_id``, ``call_id``, ``agent`` and ``args``.
+
+        Returns
+        -------
+        ApprovalRequest
+            The question, with its expiry.
+        """
+        now = time.time()
+        return ApprovalRequest(
+            tool=definition.name,
+            description=definition.description,
+            risk=definition.risk,
+            schema=definition.schema["function"]["parameters"],
+            requested_at=now,
+            expires_at=now + self.timeout,
+            **facts,
+        )

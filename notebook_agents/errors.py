@@ -1,0 +1,256 @@
+"""Every error that this package raises, as one tree.
+
+::
+
+    NotebookAgentsError
+    ├── AgentConfigurationError          missing or wrong settings
+    │   ├── MissingExtraError            an optional package is not installed
+    │   └── ModelNotFoundError           the named model or its weights are not there
+    ├── AgentProviderError               the model service failed
+    │   ├── ProviderAuthError            the key was refused
+    │   ├── ProviderRateLimitError       too many requests; see ``retry_after``
+    │   ├── ProviderTimeoutError         no answer in time
+    │   ├── ProviderReplyError           the reply could not be read
+    │   │   └── StreamInterruptedError   the reply ended before its end
+    │   ├── ContextLengthError           the conversation does not fit the model
+    │   └── ContentFilteredError         the service blocked the whole reply
+    ├── ToolError                        what the model sees is ``str(error)``
+    │   ├── ToolNotFoundError            no tool of that name
+    │   ├── ToolArgumentsError           arguments that do not fit the signature
+    │   ├── ToolTimeoutError             the tool took too long
+    │   └── ToolRejectedError            a person or a rule said no
+    ├── GuardrailBlockedError            a guard stopped the text
+    ├── RunCancelledError                the run was stopped
+    ├── MemoryStoreError                 the store failed (not "not found")
+    └── ServerError
+        └── ServerStartError             the server did not come up
+
+The message comes first and says what to do next; facts are keyword-only and
+kept as attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AgentAPIProviderError",
+    "AgentConfigurationError",
+    "AgentProviderError",
+    "ContentFilteredError",
+    "ContextLengthError",
+    "GuardrailBlockedError",
+    "MemoryStoreError",
+    "MissingExtraError",
+    "ModelNotFoundError",
+    "NotebookAgentsError",
+    "ProviderAuthError",
+    "ProviderRateLimitError",
+    "ProviderReplyError",
+    "ProviderTimeoutError",
+    "RunCancelledError",
+    "ServerError",
+    "ServerStartError",
+    "StreamInterruptedError",
+    "ToolArgumentsError",
+    "ToolError",
+    "ToolNotFoundError",
+    "ToolRejectedError",
+    "ToolTimeoutError",
+]
+
+
+class NotebookAgentsError(Exception):
+    """The root of every error of this package."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keyword-only facts would be lost by the default pickling.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """Show one line in a notebook instead of a wall of frames."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+def _rebuild(
+    cls: type[NotebookAgentsError], args: tuple[Any, ...], facts: dict[str, Any]
+) -> NotebookAgentsError:
+    error = cls(*args)
+    error.__dict__.update(facts)
+    return error
+
+
+class AgentConfigurationError(NotebookAgentsError, ValueError):
+    """A setting is missing or wrong; over HTTP this is a 500."""
+
+
+class MissingExtraError(AgentConfigurationError, ImportError):
+    """An optional package is not installed; the message names the extra.
+
+    Attributes
+    ----------
+    extra : str
+        The extra to install, as in ``pip install 'notebook-agents[extra]'``.
+    """
+
+    def __init__(self, message: str = "", *, extra: str = "") -> None:
+        super().__init__(message)
+        self.extra = extra
+
+
+class ModelNotFoundError(AgentConfigurationError):
+    """The named model, or the file that holds its weights, is not there."""
+
+
+class AgentProviderError(NotebookAgentsError, RuntimeError):
+    """A model service failed; over HTTP this is a 502.
+
+    Attributes
+    ----------
+    provider : str
+        Name of the provider, empty if unknown.
+    provider_status : int or None
+        HTTP status of the service's answer.
+    status_code : int
+        HTTP status that a server of ours answers with.
+    retryable : bool
+        Whether the same request may succeed later.
+    original : BaseException or None
+        The error underneath.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        provider: str = "",
+        provider_status: int | None = None,
+        status_code: int = 502,
+        retryable: bool = False,
+        original: BaseException | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.provider_status = provider_status
+        self.status_code = status_code
+        self.retryable = retryable
+        self.original = original
+
+
+AgentAPIProviderError = AgentProviderError
+
+
+class ProviderAuthError(AgentProviderError):
+    """The service refused the key."""
+
+
+class ProviderRateLimitError(AgentProviderError):
+    """The service asks to slow down.
+
+    Attributes
+    ----------
+    retry_after : float or None
+        Seconds to wait, if the service said so.
+    """
+
+    def __init__(
+        self, message: str = "", *, retry_after: float | None = None, **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.retry_after = retry_after
+
+
+class ProviderTimeoutError(AgentProviderError, TimeoutError):
+    """The service did not answer in time; over HTTP this is a 504."""
+
+
+class ProviderReplyError(AgentProviderError):
+    """The reply of the service could not be read."""
+
+
+class StreamInterruptedError(ProviderReplyError):
+    """A streamed reply ended before the service said that it was complete."""
+
+
+class ContextLengthError(AgentProviderError):
+    """The conversation is longer than the model can read."""
+
+
+class ContentFilteredError(AgentProviderError):
+    """The service blocked the whole reply; the message names its reason."""
+
+
+class ToolError(NotebookAgentsError):
+    """A tool call failed; the model sees the message and may react.
+
+    Attributes
+    ----------
+    tool : str
+        Name of the tool.
+    """
+
+    def __init__(self, message: str = "", *, tool: str = "") -> None:
+        super().__init__(message)
+        self.tool = tool
+
+
+class ToolNotFoundError(ToolError):
+    """The model called a tool that the agent does not have."""
+
+
+class ToolArgumentsError(ToolError):
+    """The arguments do not fit the tool's signature."""
+
+
+class ToolTimeoutError(ToolError, TimeoutError):
+    """The tool did not finish in its time."""
+
+
+class ToolRejectedError(ToolError):
+    """A person, a rule or the absence of a person denied the call."""
+
+
+class GuardrailBlockedError(NotebookAgentsError, ValueError):
+    """A guard stopped the text.
+
+    Attributes
+    ----------
+    guard : str
+        Name of the guard.
+    stage : str
+        ``"input"``, ``"output"`` or ``"tool"``.
+    """
+
+    def __init__(self, message: str = "", *, guard: str = "", stage: str = "") -> None:
+        super().__init__(message)
+        self.guard = guard
+        self.stage = stage
+
+
+class RunCancelledError(NotebookAgentsError):
+    """The run was stopped before it had an answer.
+
+    Attributes
+    ----------
+    result : AgentResult or None
+        What there was by then, its ``stop_reason`` being ``"cancelled"``.
+    """
+
+    def __init__(self, message: str = "", *, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class MemoryStoreError(NotebookAgentsError):
+    """A memory store failed, which is not the same as finding nothing."""
+
+
+class ServerError(NotebookAgentsError):
+    """Something about serving failed."""
+
+
+class ServerStartError(ServerError, RuntimeError):
+    """The server did not come up; the message holds the cause."""

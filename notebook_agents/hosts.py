@@ -1,0 +1,81 @@
+"""The hook through which an environment says how to run and ask there.
+
+Nothing below `notebook_agents.jupyter` imports it: a front end is found by its
+entry point, and only where IPython has been loaded already.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Coroutine
+from importlib.metadata import entry_points
+from typing import Any, Protocol, TypeVar
+
+from notebook_agents.approval import Approver
+from notebook_agents.waiting import Waiter
+
+__all__ = ["Host", "current_host", "register_host"]
+
+T = TypeVar("T")
+
+
+class Host(Protocol):
+    """A front end in which a person waits for what they asked."""
+
+    def is_here(self) -> bool:
+        """Tell whether the code that asks is a cell of this front end."""
+
+    def waiter(self) -> Waiter:
+        """Make a waiter for the calling cell."""
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the agent loop while the cell blocks."""
+
+    async def wait_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the agent loop while the cell awaits."""
+
+    def approver(self) -> Approver:
+        """Give the surface on which this front end asks for consent."""
+
+
+_registered: list[Host] = []
+
+
+def register_host(host: Host) -> Callable[[], None]:
+    """Make a front end known before its entry point is looked up.
+
+    Parameters
+    ----------
+    host : Host
+        The front end.
+
+    Returns
+    -------
+    callable
+        Takes it back.
+    """
+    _registered.append(host)
+    return lambda: _registered.remove(host)
+
+
+def current_host() -> Host | None:
+    """Find the front end whose cell runs the calling code.
+
+    Returns
+    -------
+    Host or None
+        None in plain Python, in other threads, and outside a cell.
+    """
+    if "IPython" not in sys.modules:
+        return None
+    for host in (*_registered, *_installed_hosts()):
+        if host.is_here():
+            return host
+    return None
+
+
+@functools.cache
+def _installed_hosts() -> tuple[Host, ...]:
+    points = entry_points(group="notebook_agents.hosts")
+    return tuple(point.load()() for point in points)

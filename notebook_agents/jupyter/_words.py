@@ -1,0 +1,100 @@
+"""How values, calls and times are said in a few words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "arguments_text",
+    "call_text",
+    "capped",
+    "clean",
+    "duration",
+    "indented",
+    "is_whole",
+    "shortened",
+]
+
+_LONGEST_BODY = 4096  # characters
+_MOST_LINES = 20
+_LONGEST_CALL = 90  # characters
+_LONGEST_VALUE = 48  # characters
+_MINUTE = 60  # seconds
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+def capped(text: str) -> str:
+    """Cut a text to 20 lines and 4 KB, and say how much was cut."""
+    text = clean(text).rstrip()
+    lines = text.split("\n")
+    kept = "\n".join(lines[:_MOST_LINES])[:_LONGEST_BODY]
+    left = len(lines) - kept.count("\n") - 1
+    if left > 0:
+        noun = "line" if left == 1 else "lines"
+        return f"{kept}\n\N{HORIZONTAL ELLIPSIS} {left:,} more {noun}"
+    if len(kept) < len(text):
+        left = len(text) - len(kept)
+        return f"{kept}\n\N{HORIZONTAL ELLIPSIS} {left:,} more characters"
+    return kept
+
+
+def call_text(tool: str, args: Mapping[str, Any]) -> str:
+    """Give a call in one line, long values shortened."""
+    shown = ", ".join(f"{name}={_value(value)}" for name, value in args.items())
+    return clean(f"{tool}({shortened(shown, _LONGEST_CALL)})")
+
+
+def is_whole(args: Mapping[str, Any]) -> bool:
+    """Tell whether the line of a call shows its arguments uncut."""
+    values = [repr(value) for value in args.values()]
+    named = sum(len(name) + len("=, ") for name in args)
+    longest = max(map(len, values), default=0)
+    return longest <= _LONGEST_VALUE and named + sum(map(len, values)) <= _LONGEST_CALL
+
+
+def arguments_text(args: Mapping[str, Any]) -> str:
+    """Give arguments one below the other; text of several lines stays readable."""
+    lines = []
+    for name, value in args.items():
+        if isinstance(value, str):
+            shown = f"\n{indented(value)}" if "\n" in value else f" {value}"
+        else:
+            shown = f" {json.dumps(value, ensure_ascii=False, default=repr)}"
+        lines.append(f"{name}:{shown}")
+    return "\n".join(lines)
+
+
+def duration(seconds: float | None) -> str:
+    """Give a time span as a person says it; empty if it is not known."""
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), _MINUTE)
+    return f"{minutes} min {rest} s"
+
+
+def _value(value: Any) -> str:
+    return shortened(repr(value), _LONGEST_VALUE)
+
+
+def shortened(text: str, size: int) -> str:
+    """Cut a text to a size, with an ellipsis."""
+    return text if len(text) <= size else text[: size - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def indented(text: str) -> str:
+    """Put two spaces before each line."""
+    return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def clean(text: str) -> str:
+    """Drop terminal colours and what no text should have."""
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,77 @@
+"""`JupyterHost`: how a cell runs, waits and asks, in a kernel or in IPython."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from notebook_agents.jupyter import kernel
+from notebook_agents.sync import Call
+from notebook_agents.waiting import Waiter
+
+if TYPE_CHECKING:
+    from notebook_agents.jupyter.approval import CellApprover
+
+__all__ = ["JupyterHost", "RunStopped"]
+
+T = TypeVar("T")
+
+
+class RunStopped(KeyboardInterrupt):
+    """The person stopped the cell; shown as one line, not as a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["KeyboardInterrupt: the run was stopped."]
+
+
+class JupyterHost:
+    """Cells of a Jupyter kernel or of terminal IPython."""
+
+    def is_here(self) -> bool:
+        """Tell whether the main thread of a kernel or of IPython asks."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return is_main and kernel.shell() is not None
+
+    def waiter(self) -> Waiter:
+        """Make a waiter that runs tools in the cell and lets clicks in."""
+        # Also where nothing needs pumping: an interrupt of an awaiting cell is
+        # seen only when the kernel's loop looks up by itself.
+        return Waiter(tick=kernel.pump, runs_tools=True)
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the agent loop while the cell blocks."""
+        try:
+            return Call(coroutine, self.waiter()).wait()
+        except KeyboardInterrupt:
+            raise RunStopped from None
+
+    async def wait_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the agent loop while the cell awaits."""
+        try:
+            return await Call(coroutine, self.waiter()).wait_async()
+        except KeyboardInterrupt:
+            raise RunStopped from None
+        except asyncio.CancelledError:
+            # Stop cancels the cell; IPython shows an interrupt better.
+            if kernel.is_cell_task(asyncio.current_task()):
+                raise RunStopped from None
+            raise
+
+    def approver(self, *, flag: str = 'policy="allow"') -> CellApprover:
+        """Give the surface that asks in the calling cell.
+
+        Parameters
+        ----------
+        flag : str
+            What to pass to allow without asking, for where nobody is there.
+
+        Returns
+        -------
+        CellApprover
+            Good for one run.
+        """
+        from notebook_agents.jupyter.approval import CellApprover
+
+        return CellApprover(can_ask=kernel.can_ask_stdin(), flag=flag)

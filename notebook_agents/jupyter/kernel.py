@@ -1,0 +1,115 @@
+"""Facts about the kernel that runs this code, and its busy main thread.
+
+Whether a click reaches Python while a cell is busy depends on the kernel:
+ipykernel 6 needs its queue pumped, 7.0 to 7.3 deliver on subshells, and from
+7.4 on a blocked cell must give its comm back to the front end's subshell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sys
+from typing import Any
+
+__all__ = ["can_ask_stdin", "free_comm", "is_cell_task", "kernel", "pump", "shell"]
+
+_COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
+
+
+def shell() -> Any:
+    """Give IPython's shell, or None where there is none."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module is not None else None
+
+
+def kernel() -> Any:
+    """Give the Jupyter kernel, or None in a terminal."""
+    return getattr(shell(), "kernel", None)
+
+
+def can_ask_stdin() -> bool:
+    """Tell whether the front end of this cell can answer ``input()``.
+
+    Returns
+    -------
+    bool
+        False under nbclient, papermill and nbconvert: nobody is there.
+    """
+    here = kernel()
+    if here is None:
+        return bool(sys.stdin and sys.stdin.isatty())
+    parent = here.get_parent("shell")
+    return bool(parent and parent.get("content", {}).get("allow_stdin"))
+
+
+def is_cell_task(task: asyncio.Task[Any] | None) -> bool:
+    """Tell whether a task is the cell itself and not one that it made.
+
+    Returns
+    -------
+    bool
+        Only if true may an interrupt be raised: in a task of the user's it
+        would end the kernel's loop.
+    """
+    coroutine = task.get_coro() if task is not None else None
+    return getattr(coroutine, "__name__", "").startswith("run_cell")
+
+
+def free_comm(widget: Any) -> None:
+    """Let replies to a widget arrive on the front end's subshell.
+
+    From ipykernel 7.4 on they go to the shell that last used the comm, which
+    is the very one that a sync cell blocks.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = None  # noqa: SLF001 - no public way
+
+
+def pump(blocked: bool) -> None:  # noqa: FBT001 - the signature of a waiter's tick
+    """Handle the comm messages that wait behind a busy cell of ipykernel 6.
+
+    Parameters
+    ----------
+    blocked : bool
+        Whether the kernel's loop stands still, so that the socket must be
+        read here.
+    """
+    here = kernel()
+    waiting = getattr(here, "msg_queue", None)
+    if waiting is None or not hasattr(here, "do_one_iteration"):
+        return  # ipykernel 7 delivers them by itself
+    if blocked:
+        import zmq
+
+        here.shell_stream.flush(zmq.POLLIN)
+    kept = [item for item in _drained(waiting) if not _handled(here, item)]
+    for item in kept:  # everything else keeps its order
+        waiting.put_nowait(item)
+
+
+def _drained(waiting: Any) -> list[Any]:
+    items = []
+    while True:
+        try:
+            items.append(waiting.get_nowait())
+        except (queue.Empty, asyncio.QueueEmpty):
+            return items
+        except Exception as error:
+            if type(error).__name__ == "QueueEmpty":
+                return items
+            raise
+
+
+def _handled(here: Any, item: Any) -> bool:
+    identities, parts = here.session.feed_identities(item[2][0], copy=False)
+    # Peek only: deserialising twice counts as a replayed message.
+    kind = here.session.unpack(parts[1].bytes)["msg_type"]
+    if kind not in _COMM_MESSAGES:
+        return False
+    try:
+        message = here.session.deserialize(parts, content=True, copy=False)
+        getattr(here.comm_manager, kind)(here.shell_stream, identities, message)
+    except Exception:
+        here.log.exception("a widget message could not be handled")
+    return True

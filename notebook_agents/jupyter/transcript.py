@@ -1,0 +1,371 @@
+"""How the events of a run become what a reader sees of it, in order.
+
+`Transcript` is a pure fold: the same events give the same segments, whether
+they come from a live run or from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from notebook_agents.events import (
+    ActionEvent,
+    AnswerEvent,
+    ApprovalRequestedEvent,
+    ApprovalResultEvent,
+    ErrorEvent,
+    Event,
+    GuardrailEvent,
+    ObservationEvent,
+    ProgressEvent,
+    RetryEvent,
+    ThoughtEvent,
+    TokenEvent,
+    ToolErrorEvent,
+)
+from notebook_agents.jupyter._words import duration
+from notebook_agents.jupyter.html import ToolCard, approval_record, notice
+from notebook_agents.jupyter.markdown import split_point
+from notebook_agents.jupyter.segments import (
+    ApprovalSegment,
+    NoticeSegment,
+    Segment,
+    TextSegment,
+    ThinkingSegment,
+    ToolSegment,
+)
+
+__all__ = ["Transcript"]
+
+BLOCK_SIZE = 4096
+"""Size, in characters, from which a text goes on in a new segment."""
+
+Level = Literal["info", "warning", "error"]
+
+_Kind = TypeVar("_Kind", bound=Segment)
+
+_ENDS: dict[str, tuple[str, Level]] = {
+    "cancelled": ("Stopped.", "info"),
+    "length": ("The answer was cut by the token limit.", "warning"),
+    "max_steps_reached": ("", "warning"),
+    "budget": ("", "warning"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+
+
+class Transcript:
+    """The segments of a run, built up event by event.
+
+    Parameters
+    ----------
+    remote_images : bool, default False
+        Whether answers may show images from the web.
+    block_size : int, default 4096
+        Size, in characters, from which a text goes on in a new segment.
+
+    Examples
+    --------
+    >>> from notebook_agents.events import Origin
+    >>> from notebook_agents.messages import Usage
+    >>> transcript = Transcript()
+    >>> event = TokenEvent(Origin("r1", "agent"), 1, 0.0, 1, Usage(), text="hi")
+    >>> transcript.apply(event)
+    ['text:1']
+    >>> transcript.bundle("text:1")
+    {'text/markdown': 'hi', 'text/plain': 'hi'}
+    """
+
+    def __init__(
+        self, *, remote_images: bool = False, block_size: int = BLOCK_SIZE
+    ) -> None:
+        self.is_finished = False
+        """Whether the run has reached its end."""
+        self._remote_images = remote_images
+        self._block_size = block_size
+        self._segments: dict[str, Segment] = {}
+        self._changed: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._calls: dict[str, str] = {}
+        self._open: TextSegment | ThinkingSegment | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All segments, in the order in which they are shown."""
+        return tuple(self._segments.values())
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of all segments, in the order in which they are shown."""
+        return tuple(self._segments)
+
+    def bundle(self, key: str) -> dict[str, str]:
+        """Give the MIME bundle of a segment.
+
+        Parameters
+        ----------
+        key : str
+            One of `keys`.
+
+        Returns
+        -------
+        dict of str to str
+            Markdown or HTML, never both, and plain text.
+        """
+        return self._segments[key].bundle()
+
+    def apply(self, event: Event) -> list[str]:
+        """Take in the next event.
+
+        Parameters
+        ----------
+        event : Event
+            The next event of the run.
+
+        Returns
+        -------
+        list of str
+            Keys of the segments that are new or have changed, in the order in
+            which they are shown.
+        """
+        self._changed = set()
+        handle = getattr(self, f"_on_{event.event}", None)
+        if handle is not None:
+            handle(event)
+        return [key for key in self._segments if key in self._changed]
+
+    # Text
+
+    def _on_token(self, event: TokenEvent) -> None:
+        if not event.text:
+            return
+        if event.channel == "reasoning":
+            thought = self._thinking(event.step)
+            thought.text += event.text
+            self._touch(thought)
+            return
+        segment = self._text(event.step)
+        segment.text += event.text
+        self._touch(segment)
+        if "\n" in event.text:
+            self._freeze(segment)
+
+    def _on_thought(self, event: ThoughtEvent) -> None:
+        if event.kind == "plan":
+            self._set_text(event.step, event.content)
+            return
+        told = [s for s in self._of_step(event.step) if isinstance(s, ThinkingSegment)]
+        if _joined(told) != event.content.strip():
+            for segment in told:
+                self._clear(segment)
+            thought = self._thinking(event.step)
+            thought.text = event.content
+            self._touch(thought)
+        self._close()
+
+    def _on_answer(self, event: AnswerEvent) -> None:
+        self._set_text(event.step, event.content)
+        self._finish()
+
+    def _set_text(self, step: int, text: str) -> None:
+        """Show a whole text, unless it is what was streamed."""
+        told = [s for s in self._of_step(step) if isinstance(s, TextSegment)]
+        if _joined(told) != text.strip():
+            for segment in told:
+                self._clear(segment)
+            segment = self._text(step)
+            segment.text = text
+            self._touch(segment)
+            self._freeze(segment)
+        self._close()
+
+    def _freeze(self, segment: TextSegment) -> None:
+        """Close a long text where a new block begins, and go on in a new one."""
+        while (cut := split_point(segment.text, self._block_size)) is not None:
+            segment.text, rest = segment.text[:cut], segment.text[cut:]
+            self._close()
+            segment = self._text(segment.step)
+            segment.text = rest
+            self._touch(segment)
+
+    def _text(self, step: int) -> TextSegment:
+        """Give the text segment that goes on, or a new one."""
+        open_ = self._open
+        if isinstance(open_, TextSegment) and open_.step == step:
+            return open_
+        self._close()
+        for left in self._of_step(step):
+            if isinstance(left, TextSegment) and not left.text:
+                self._open = left
+                left.is_open = True
+                return left
+        segment = TextSegment(
+            self._new_key("text"), step, remote_images=self._remote_images
+        )
+        self._open = segment
+        return self._add(segment)
+
+    def _thinking(self, step: int) -> ThinkingSegment:
+        """Give the thought that goes on, or a new one."""
+        open_ = self._open
+        if isinstance(open_, ThinkingSegment) and open_.step == step:
+            return open_
+        self._close()
+        for left in self._of_step(step):
+            if isinstance(left, ThinkingSegment) and not left.text:
+                self._open = left
+                left.is_open = True
+                return left
+        segment = ThinkingSegment(self._new_key("thinking"), step)
+        self._open = segment
+        return self._add(segment)
+
+    # Tools
+
+    def _on_action(self, event: ActionEvent) -> None:
+        self._close()
+        card = ToolCard(
+            tool=event.tool,
+            args=event.args,
+            label=event.label if event.label != event.tool else "",
+        )
+        self._add_call(event.call_id, event.step, card)
+
+    def _add_call(self, call_id: str, step: int, card: ToolCard) -> ToolSegment:
+        # Some models number their calls from zero again in each reply.
+        key = f"tool:{call_id}"
+        key = self._new_key(key) if key in self._segments or not call_id else key
+        self._calls[call_id] = key
+        return self._add(ToolSegment(key, step, card))
+
+    def _call(self, event: Event, call_id: str, tool: str) -> ToolSegment:
+        segment = self._segments.get(self._calls.get(call_id, ""))
+        if isinstance(segment, ToolSegment):
+            return segment
+        return self._add_call(call_id, event.step, ToolCard(tool=tool or "tool"))
+
+    def _update(self, segment: ToolSegment, **changes: Any) -> None:
+        segment.card = replace(segment.card, **changes)
+        self._touch(segment)
+
+    def _on_progress(self, event: ProgressEvent) -> None:
+        segment = self._call(event, event.call_id, event.tool)
+        progress = (event.done, event.total, event.message)
+        self._update(segment, progress=progress)
+
+    def _on_tool_error(self, event: ToolErrorEvent) -> None:
+        segment = self._call(event, event.call_id, event.tool)
+        self._update(segment, state="failed", error=event.error, detail=event.detail)
+
+    def _on_observation(self, event: ObservationEvent) -> None:
+        segment = self._call(event, event.call_id, event.tool)
+        state = segment.card.state
+        if state in {"running", "waiting"}:
+            state = "failed" if event.failed else "done"
+        has_run = event.seconds > 0
+        self._update(
+            segment,
+            state=state,
+            result=event.content,
+            seconds=event.seconds if has_run else None,
+        )
+
+    def _on_waiting_for_approval(self, event: ApprovalRequestedEvent) -> None:
+        segment = self._call(event, event.call_id, event.tool)
+        self._update(segment, state="waiting")
+
+    def _on_approval_result(self, event: ApprovalResultEvent) -> None:
+        segment = self._call(event, event.call_id, "")
+        args = event.args or segment.card.args
+        state = "denied" if event.decision in {"deny", "stop", "expired"} else "running"
+        if "cancelled" in {event.decision, event.by}:
+            state = "cancelled"
+        self._update(segment, state=state, args=args)
+        record = approval_record(
+            _Asked(event.agent, segment.card.tool, args),
+            decision=event.decision,
+            reason=event.reason,
+            by=event.by,
+            at=event.ts,
+        )
+        key = f"approval:{event.request_id}"
+        self._add(ApprovalSegment(key, event.step, record))
+
+    # Notices
+
+    def _on_guardrail(self, event: GuardrailEvent) -> None:
+        what = f"Guard {event.guard}: {event.action}"
+        self._notice(event.step, f"{what} ({event.stage})" if event.stage else what)
+
+    def _on_retry(self, event: RetryEvent) -> None:
+        if event.discard_partial:
+            for segment in self._of_step(event.step):
+                self._clear(segment)
+            self._close()
+        why = f" ({event.reason})" if event.reason else ""
+        text = f"Trying again in {duration(event.wait_s)}{why}"
+        self._notice(event.step, text, key=f"retry:{event.step}")
+
+    def _on_error(self, event: ErrorEvent) -> None:
+        text, level = _ENDS.get(
+            event.reason, (f"{event.reason}: {event.detail}", "error")
+        )
+        self._notice(event.step, text or event.detail or event.reason, level=level)
+        self._finish()
+
+    def _notice(
+        self, step: int, text: str, *, level: Level = "info", key: str = ""
+    ) -> None:
+        self._close()
+        key = key or self._new_key("notice")
+        self._add(NoticeSegment(key, step, notice(text.strip(" :"), level=level)))
+
+    # Segments
+
+    def _new_key(self, start: str) -> str:
+        self._counts[start] = number = self._counts.get(start, 0) + 1
+        return f"{start}:{number}"
+
+    def _add(self, segment: _Kind) -> _Kind:
+        self._segments[segment.key] = segment
+        self._touch(segment)
+        return segment
+
+    def _touch(self, segment: Segment) -> None:
+        self._changed.add(segment.key)
+
+    def _of_step(self, step: int) -> list[Segment]:
+        return [s for s in self._segments.values() if s.step == step]
+
+    def _clear(self, segment: Segment) -> None:
+        """Take back what was said; the segment is used again for what comes."""
+        if isinstance(segment, TextSegment | ThinkingSegment) and segment.text:
+            segment.text = ""
+            self._touch(segment)
+
+    def _close(self) -> None:
+        """End the text or thought that goes on."""
+        if self._open is not None:
+            self._open.is_open = False
+            self._touch(self._open)
+            self._open = None
+
+    def _finish(self) -> None:
+        self._close()
+        for segment in self._segments.values():
+            if not isinstance(segment, ToolSegment):
+                continue
+            if segment.card.state in {"running", "waiting"}:
+                self._update(segment, state="cancelled")
+        self.is_finished = True
+
+
+def _joined(segments: Sequence[TextSegment | ThinkingSegment]) -> str:
+    return "".join(segment.text for segment in segments).strip()

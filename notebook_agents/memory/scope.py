@@ -1,0 +1,108 @@
+"""Whose conversation it is: `MemoryScope` and its key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass, field, fields
+
+__all__ = ["MemoryScope", "create_conversation_id"]
+
+
+def create_conversation_id() -> str:
+    """Make a new conversation identifier, a random UUID."""
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryScope:
+    """The identity of one conversation.
+
+    Parameters
+    ----------
+    conversation_id : str
+        A UUID in any spelling; a new one when left out.
+    user_id, tenant_id, agent_id, source_id : str, optional
+        Whose conversation it is; two scopes that differ in any of them never
+        see each other.
+
+    Raises
+    ------
+    ValueError
+        If the conversation is not a UUID, or another part is blank.
+
+    Examples
+    --------
+    >>> scope = MemoryScope(conversation_id="00000000000000000000000000000001")
+    >>> scope.key
+    '00000000-0000-0000-0000-000000000001'
+    """
+
+    conversation_id: str = field(default_factory=create_conversation_id)
+    user_id: str | None = None
+    tenant_id: str | None = None
+    agent_id: str | None = None
+    source_id: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            canonical = str(uuid.UUID(self.conversation_id))
+        except (ValueError, AttributeError, TypeError):
+            message = (
+                f"conversation_id must be a UUID, got {self.conversation_id!r}; "
+                "create_conversation_id() makes one."
+            )
+            raise ValueError(message) from None
+        object.__setattr__(self, "conversation_id", canonical)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value is not None and not value.strip():
+                message = f"{item.name} must not be blank; leave it out instead."
+                raise ValueError(message)
+
+    @property
+    def key(self) -> str:
+        """The store's key: the plain UUID, or a digest when there is more."""
+        parts = {item.name: getattr(self, item.name) for item in fields(self)}
+        if not any(value for name, value in parts.items() if name != "conversation_id"):
+            return self.conversation_id
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def metadata(self) -> dict[str, str | None]:
+        """The plain identifiers and the key, for a store to keep."""
+        parts = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {**parts, "scope_key": self.key}
+
+    def matches(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant_id: str | None = None,
+        agent_id: str | None = None,
+        source_id: str | None = None,
+    ) -> bool:
+        """Tell whether the scope fits a filter; None fits everything.
+
+        Parameters
+        ----------
+        user_id, tenant_id, agent_id, source_id : str, optional
+            Wanted values.
+
+        Returns
+        -------
+        bool
+            Whether every given part is equal.
+        """
+        wanted = {
+            "user_id": user_id,
+            "tenant_id": tenant_id,
+            "agent_id": agent_id,
+            "source_id": source_id,
+        }
+        return all(
+            value is None or getattr(self, name) == value
+            for name, value in wanted.items()
+        )

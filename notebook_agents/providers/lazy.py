@@ -1,0 +1,58 @@
+"""`LazyProvider`: a model that is named now and made at its first use."""
+
+from __future__ import annotations
+
+from notebook_agents.providers.base import BaseProvider, model_label
+from notebook_agents.providers.registry import Choice, choose_default, make_provider
+
+__all__ = ["LazyProvider"]
+
+
+class LazyProvider:
+    """A provider, or the name of one.
+
+    Parameters
+    ----------
+    client : str, BaseProvider or None
+        ``"provider:model"``, a provider, or None for the default choice.
+    model : str, optional
+        The model, where ``client`` names only the provider.
+    """
+
+    def __init__(
+        self, client: str | BaseProvider | None, model: str | None = None
+    ) -> None:
+        self._spec = None if isinstance(client, BaseProvider) else client
+        self._model = model
+        self._made = client if isinstance(client, BaseProvider) else None
+        self._choice: Choice | None = None
+
+    @property
+    def label(self) -> str:
+        """What answers, as ``provider:model``."""
+        if self._made is not None:
+            return model_label(self._made)
+        if self._spec is None:
+            return "a model chosen at the first run"
+        return f"{self._spec}:{self._model}" if self._model else self._spec
+
+    @property
+    def reason(self) -> str:
+        """Why that model was chosen; empty if the user named it."""
+        return self._choice.reason if self._choice else ""
+
+    def get(self) -> BaseProvider:
+        """Give the provider, made now if it was not.
+
+        Returns
+        -------
+        BaseProvider
+            Ready for a request; nothing has been sent.
+        """
+        if self._made is None:
+            spec = self._spec
+            if spec is None:
+                self._choice = choose_default()
+                spec = self._choice.spec
+            self._made = make_provider(spec, model=self._model)
+        return self._made

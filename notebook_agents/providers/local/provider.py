@@ -1,0 +1,192 @@
+"""`LocalProvider`: a small real model that runs inside this process."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from notebook_agents.messages import ToolCall
+from notebook_agents.providers.base import Delta, ModelReply, ModelRequest, Provider
+from notebook_agents.providers.local.arguments import write_arguments
+from notebook_agents.providers.local.ask import Answer, Asker
+from notebook_agents.providers.local.choice import choose, offered
+from notebook_agents.providers.local.engine import (
+    EngineOptions,
+    engine_for,
+    release_engine,
+)
+from notebook_agents.providers.local.prompt import (
+    last_user_text,
+    quoting_grammar,
+    results_at_end,
+    to_talk,
+)
+from notebook_agents.providers.local.weights import (
+    DEFAULT_MODEL,
+    find_weights,
+    is_path,
+    known_weights,
+)
+
+__all__ = ["LocalProvider"]
+
+
+class LocalProvider(Provider):
+    """A model in this process: no key, no network, no other program.
+
+    The bundled model is very small. It is good for trying things out, for tests
+    and for demos; its answers are not to be trusted.
+
+    Parameters
+    ----------
+    model : str
+        Name of a known model, or the path of any GGUF file.
+    n_ctx : int
+        Size of the context, in tokens; prompt and answer share it.
+    n_threads : int, optional
+        Threads that compute; by default the engine decides.
+    seed : int
+        Seed of the sampling, so that the same question gets the same answer.
+    guided : bool, optional
+        Hold the model by the hand: the texts among a tool's arguments are
+        copied from the user's message, a tool's result is quoted. Default is
+        to do so for the known models, which need it, and not for other files.
+
+    Raises
+    ------
+    ModelNotFoundError
+        If no model of that name is known.
+
+    Notes
+    -----
+    Making one does no work. The weights are looked for, and loaded, by the
+    first request; providers with the same file and settings share one engine,
+    whose requests wait in line.
+
+    Examples
+    --------
+    >>> LocalProvider().model
+    'smollm2-135m'
+    """
+
+    name = "local"
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        n_ctx: int = 4096,
+        n_threads: int | None = None,
+        seed: int = 0,
+        guided: bool | None = None,
+    ) -> None:
+        self.model = model if is_path(model) else known_weights(model).name
+        self.n_ctx = n_ctx
+        """Size of the context, in tokens."""
+        self._n_threads = n_threads
+        self._seed = seed
+        self._is_guided = not is_path(model) if guided is None else guided
+        self._options: EngineOptions | None = None
+
+    async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """Ask once, as in `Provider.respond`.
+
+        Parameters
+        ----------
+        request : ModelRequest
+            What to ask.
+
+        Yields
+        ------
+        TextDelta, ReasoningDelta or ModelReply
+            The reply as it arrives.
+
+        Raises
+        ------
+        ModelNotFoundError
+            If the weights are not on this machine.
+        MissingExtraError
+            If xllamacpp is not installed.
+        ContextLengthError
+            If the conversation is longer than the context.
+        AgentProviderError
+            If the model cannot be loaded, or was unloaded meanwhile.
+        """  # noqa: DOC502 - raised by what this calls
+        self._options = self._find_options()
+        asker = Asker(engine_for(self._options, self))
+        call, stop_reason = await self._call(asker, request)
+        if call is not None:
+            yield ModelReply(
+                tool_calls=(call,), usage=asker.usage, stop_reason=stop_reason
+            )
+            return
+        answer = Answer()
+        body = self._text_body(request)
+        async with contextlib.aclosing(asker.stream(body, answer)) as deltas:
+            async for delta in deltas:
+                yield delta
+        yield ModelReply(
+            text=answer.text,
+            reasoning=answer.reasoning,
+            usage=asker.usage,
+            stop_reason="length" if answer.finish == "length" else "stop",
+        )
+
+    async def aclose(self) -> None:
+        """Let go of the engine; the last provider to do so frees its memory."""
+        if self._options is not None:
+            release_engine(self._options, self)
+
+    def unload(self) -> None:
+        """Free the engine's memory at once, also for the others that share it.
+
+        Their running requests fail; their next ones load the model again.
+        """
+        if self._options is not None:
+            release_engine(self._options, self, force=True)
+
+    def _find_options(self) -> EngineOptions:
+        path = find_weights(self.model).resolve()
+        return EngineOptions(path=path, n_ctx=self.n_ctx, n_threads=self._n_threads)
+
+    async def _call(
+        self, asker: Asker, request: ModelRequest
+    ) -> tuple[ToolCall | None, str]:
+        """Let the model decide on a tool call; None if it is to answer."""
+        functions, may_reply = offered(
+            request.tools,
+            request.tool_calling.get("tool_choice"),
+            has_result=bool(results_at_end(request.messages)),
+        )
+        message = last_user_text(request.messages)
+        if not functions or (may_reply and not message.strip()):
+            return None, "stop"
+        function = await choose(asker, functions, message, may_reply=may_reply)
+        if function is None:
+            return None, "stop"
+        arguments, finish = await write_arguments(
+            asker,
+            function,
+            message,
+            copy=self._is_guided,
+            max_tokens=request.max_tokens,
+        )
+        call = ToolCall(f"call_{uuid.uuid4().hex}", function["name"], arguments)
+        return call, "length" if finish == "length" else "tool_calls"
+
+    def _text_body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "messages": to_talk(request.messages, drop_calls=self._is_guided),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature or 0.0,
+            "seed": self._seed,
+        }
+        results = results_at_end(request.messages)
+        if results and self._is_guided:
+            return body | {"grammar": quoting_grammar(results), "temperature": 0.0}
+        if self._is_guided:
+            # Decoded greedily, so small a model soon repeats itself.
+            body["repeat_penalty"] = 1.1
+        return body

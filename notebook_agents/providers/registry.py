@@ -1,0 +1,152 @@
+"""From ``"provider:model"`` to a provider, and the choice of a default."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.providers.base import BaseProvider
+from notebook_agents.settings import KEY_NAMES, Settings, get_settings
+
+__all__ = ["Choice", "choose_default", "make_provider", "register_provider"]
+
+Factory = Callable[[str | None, Settings], BaseProvider]
+"""``(model or None, settings) -> provider``."""
+
+_BUILT_IN = {"local": "notebook_agents.providers.local:LocalProvider"}
+_registered: dict[str, Factory] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model and why it was chosen.
+
+    Parameters
+    ----------
+    spec : str
+        As ``provider`` or ``provider:model``.
+    reason : str
+        A few words for people.
+    """
+
+    spec: str
+    reason: str
+
+
+def register_provider(name: str, factory: Factory) -> None:
+    """Make a provider known under a name, for the whole process.
+
+    Parameters
+    ----------
+    name : str
+        Compared in lower case, without surrounding blanks.
+    factory : callable
+        ``(model or None, settings) -> BaseProvider``.
+
+    Raises
+    ------
+    ValueError
+        If the name is blank.
+    """
+    _registered[_normalized(name)] = factory
+
+
+def choose_default(settings: Settings | None = None) -> Choice:
+    """Choose a model for an agent that names none.
+
+    Parameters
+    ----------
+    settings : Settings, optional
+        The environment; read now when left out.
+
+    Returns
+    -------
+    Choice
+        What to use, and why.
+    """
+    settings = settings or get_settings()
+    if settings.model:
+        return Choice(settings.model, "NOTEBOOK_AGENTS_MODEL")
+    if settings.default_provider:
+        return Choice(settings.default_provider, "DEFAULT_PROVIDER")
+    return Choice("local", "no other model is configured")
+
+
+def make_provider(
+    spec: str, *, model: str | None = None, settings: Settings | None = None
+) -> BaseProvider:
+    """Make the provider that a text names.
+
+    Parameters
+    ----------
+    spec : str
+        ``"provider"`` or ``"provider:model"``.
+    model : str, optional
+        The model, where the text names only the provider.
+    settings : Settings, optional
+        The environment; read now when left out.
+
+    Returns
+    -------
+    BaseProvider
+        Ready for its first request; nothing has been sent.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If the name is unknown or its key is missing.
+    TypeError
+        If a registered factory returned something else.
+    """
+    name, _, rest = spec.partition(":")
+    name = _normalized(name)
+    settings = settings or get_settings()
+    made: object = _factory(name, settings)(rest.strip() or model, settings)
+    if not isinstance(made, BaseProvider):
+        message = (
+            f"The factory of provider {name!r} returned {type(made).__name__}; "
+            "it must return a BaseProvider."
+        )
+        raise TypeError(message)
+    return made
+
+
+def _factory(name: str, settings: Settings) -> Factory:
+    if name in _registered:
+        return _registered[name]
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        return _from_class(getattr(importlib.import_module(module), attribute))
+    for point in entry_points(group="notebook_agents.providers", name=name):
+        return _from_class(point.load())
+    if name in KEY_NAMES and name not in settings.keys:
+        message = (
+            f"Missing API key for provider {name!r}. "
+            f"Set {KEY_NAMES[name][0]} in your environment or .env file."
+        )
+        raise AgentConfigurationError(message)
+    known = ", ".join(sorted({*_BUILT_IN, *_registered, *_installed()}))
+    message = (
+        f"There is no provider named {name!r} here; known: {known}. "
+        'A model is named as "provider:model", such as "local:smollm2-135m".'
+    )
+    raise AgentConfigurationError(message)
+
+
+def _from_class(kind: Callable[..., BaseProvider]) -> Factory:
+    return lambda model, _: kind(model) if model else kind()
+
+
+def _installed() -> set[str]:
+    return {point.name for point in entry_points(group="notebook_agents.providers")}
+
+
+def _normalized(name: str) -> str:
+    name = name.strip().lower()
+    if not name:
+        message = 'A provider needs a name, as in "local:smollm2-135m".'
+        raise AgentConfigurationError(message)
+    return name

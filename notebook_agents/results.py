@@ -1,0 +1,231 @@
+"""What a run gives back: `AgentResult`, a frozen value and a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from notebook_agents.events import (
+    ActionEvent,
+    ApprovalResultEvent,
+    ErrorEvent,
+    Event,
+    ObservationEvent,
+    ToolErrorEvent,
+)
+
+__all__ = ["AgentResult"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Display:
+    """Whether the next display should spare the reader a second answer."""
+
+    is_answer_on_screen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class AgentResult(Mapping[str, Any], Generic[T]):
+    """The outcome of one run.
+
+    ``str(result)`` is the answer, ``result["answer"]`` and ``dict(result)``
+    work as for a dict, and every field is an attribute.
+
+    Parameters
+    ----------
+    answer : str
+        The final text.
+    output : T or None
+        The parsed answer, if a type was asked for.
+    messages : list of dict
+        The conversation that the model saw, with this turn at its end.
+    new_messages : list of dict
+        This turn alone.
+    context_tokens, prompt_tokens, completion_tokens, reasoning_tokens : int
+        Tokens of the last prompt, of all prompts, written, and of those spent
+        on reasoning.
+    cost : float or None
+        US dollars; None if the price is not known.
+    steps : int
+        Model calls made.
+    tool_calls : list of dict
+        One entry a call: tool, args, content, seconds, failed.
+    approvals : list of dict
+        One entry a decision: tool, args, decision, reason, by.
+    errors : list of str
+        What went wrong on the way, one line each.
+    stop_reason : str
+        ``stop``, ``length``, ``refusal``, ``content_filter``,
+        ``max_tool_rounds``, ``budget`` or ``cancelled``.
+    is_blocked : bool
+        Whether a guard stopped the turn.
+    run_id, trace_id, message_id, conversation_id, user_id : str
+        Identifiers; ``user_id`` is empty where there are no users.
+    turn_number : int
+        Position in the conversation, from 1.
+    latency_ms : int
+        Wall-clock time of the run, in milliseconds.
+    model : str
+        What answered, as ``provider:model``.
+    events : tuple of Event
+        Everything that happened.
+
+    Examples
+    --------
+    >>> from notebook_agents import Agent, ScriptedProvider
+    >>> result = Agent(ScriptedProvider(["Hello!"])).run_sync("Hi")
+    >>> str(result), result["answer"], result.steps
+    ('Hello!', 'Hello!', 1)
+    """
+
+    answer: str
+    output: T | None = None
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    new_messages: list[dict[str, Any]] = field(default_factory=list)
+    context_tokens: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
+    steps: int = 0
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    approvals: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    stop_reason: str = "stop"
+    is_blocked: bool = False
+    run_id: str = ""
+    trace_id: str = ""
+    message_id: str = ""
+    conversation_id: str = ""
+    user_id: str = ""
+    turn_number: int = 1
+    latency_ms: int = 0
+    model: str = ""
+    events: tuple[Event, ...] = ()
+    _display: _Display = field(default_factory=_Display)
+
+    def __getitem__(self, key: str) -> Any:
+        if key in _KEYS:
+            return getattr(self, key)
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KEYS)
+
+    def __len__(self) -> int:
+        return len(_KEYS)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __str__(self) -> str:
+        return self.answer
+
+    def __repr__(self) -> str:
+        return f"<AgentResult: {self.summary()}>"
+
+    def summary(self) -> str:
+        """Say in a few words what the run took.
+
+        Returns
+        -------
+        str
+            Such as ``"stop, 2 steps, 1 tool call, 153 tokens, 1.2 s"``.
+        """
+        tokens = self.prompt_tokens + self.completion_tokens
+        parts = [
+            self.stop_reason,
+            _count(self.steps, "step"),
+            _count(len(self.tool_calls), "tool call") if self.tool_calls else "",
+            f"{tokens} tokens" if tokens else "",
+            f"${self.cost:.4f}" if self.cost is not None else "",
+            f"{self.latency_ms / 1000:.1f} s",
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the result as plain JSON values.
+
+        Returns
+        -------
+        dict
+            Every field, the events in their serialised form. ``output`` is
+            left as it is.
+        """
+        data = dict(self)
+        data["events"] = [event.to_dict() for event in self.events]
+        return data
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        if self._display.is_answer_on_screen:
+            # Only in the cell that streamed it: shown again, it shows itself.
+            self._display.is_answer_on_screen = False
+            return {"text/plain": repr(self)}
+        return {"text/plain": self.answer, "text/markdown": self.answer}
+
+
+_KEYS = tuple(
+    name for name in AgentResult.__dataclass_fields__ if not name.startswith("_")
+)
+
+
+def mark_displayed(result: AgentResult[Any]) -> None:
+    """Note that the answer is on screen, so the next display is one line."""
+    result._display.is_answer_on_screen = True  # noqa: SLF001 - same module
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Give one entry a call that has ended."""
+    actions = {
+        event.call_id: event for event in events if isinstance(event, ActionEvent)
+    }
+    return [
+        {
+            "tool": event.tool,
+            "args": dict(actions[event.call_id].args),
+            "content": event.content,
+            "seconds": event.seconds,
+            "failed": event.failed,
+        }
+        for event in events
+        if isinstance(event, ObservationEvent)
+    ]
+
+
+def approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Give one entry a decision."""
+    actions = {
+        event.call_id: event for event in events if isinstance(event, ActionEvent)
+    }
+    return [
+        {
+            "tool": actions[event.call_id].tool,
+            "args": dict(event.args),
+            "decision": event.decision,
+            "reason": event.reason,
+            "by": event.by,
+        }
+        for event in events
+        if isinstance(event, ApprovalResultEvent)
+    ]
+
+
+def errors_of(events: Sequence[Event]) -> list[str]:
+    """Give one line a fault."""
+    return [
+        f"{event.tool}: {event.error}"
+        if isinstance(event, ToolErrorEvent)
+        else f"{event.reason}: {event.detail}"
+        for event in events
+        if isinstance(event, ToolErrorEvent | ErrorEvent)
+    ]

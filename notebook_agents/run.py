@@ -1,0 +1,383 @@
+"""`Run`: one execution of the loop, its events, and whoever follows them.
+
+A run belongs to nobody: a closed browser tab or a finished cell neither ends
+nor loses it. Any number of readers, on any loop, follow its events or catch
+up on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import logging
+import threading
+import time
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any
+
+from notebook_agents.approval import Decision, Deny, PendingApproval
+from notebook_agents.calls import CANCELLED, StopRequested
+from notebook_agents.errors import NotebookAgentsError, RunCancelledError
+from notebook_agents.events import (
+    ActionEvent,
+    ApprovalRequestedEvent,
+    ApprovalResultEvent,
+    ErrorEvent,
+    Event,
+    ObservationEvent,
+    ProgressEvent,
+    TokenEvent,
+)
+from notebook_agents.loop import run_loop
+from notebook_agents.memory.conversation import Conversation
+from notebook_agents.messages import Message, to_dicts
+from notebook_agents.providers.base import model_label
+from notebook_agents.results import (
+    AgentResult,
+    approvals_of,
+    errors_of,
+    tool_calls_of,
+)
+from notebook_agents.turn import Turn
+from notebook_agents.waiting import CLEANUP_SECONDS, Waiter
+
+__all__ = ["Run"]
+
+logger = logging.getLogger(__name__)
+
+STOPPED = "[stopped before the answer was complete]"
+FAILED = "[the run failed before there was an answer]"
+
+OnEvent = Callable[[dict[str, Any]], Any]
+
+
+class Run:
+    """One execution of an agent.
+
+    Made by ``agent.start(...)``; it runs on by itself.
+
+    Parameters
+    ----------
+    turn : Turn
+        What to run; its ``prior`` is filled from the conversation.
+    conversation : Conversation
+        What came before, and where the turn is kept.
+    on_event : callable, optional
+        Called with each event as a dict, but for tokens and progress.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        conversation: Conversation,
+        *,
+        on_event: OnEvent | None = None,
+    ) -> None:
+        self.id = turn.origin.run_id
+        self._turn = turn
+        self._conversation = conversation
+        self._on_event = on_event
+        self._events: list[Event] = []
+        self._followers: list[Waiter] = []
+        self._is_worth_keeping = True
+        self._is_stopped = False
+        self._began = time.monotonic()
+        self._result: AgentResult[Any] | None = None
+        self._error: BaseException | None = None
+        self._error_frames: TracebackType | None = None
+        self._done = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._drive())
+        self._task.add_done_callback(self._finish)
+
+    def __repr__(self) -> str:
+        state = "done" if self.is_done else "running"
+        return f"<Run {self.id} of {self._turn.origin.agent!r}: {state}>"
+
+    # Following it.
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has ended and cleaned up."""
+        return self._done.is_set()
+
+    @property
+    def recorded(self) -> Sequence[Event]:
+        """The events so far, a list that grows while the run goes on."""
+        return self._events
+
+    @property
+    def approvals(self) -> list[PendingApproval]:
+        """The questions that wait for an answer."""
+        return list(self._turn.consent.open)
+
+    def decide(self, request_id: str, decision: Decision, *, by: str) -> bool:
+        """Answer an open question; callable from any thread.
+
+        Parameters
+        ----------
+        request_id : str
+            Identifier of the request.
+        decision : Allow, Deny or Stop
+            The answer.
+        by : str
+            Who answers.
+
+        Returns
+        -------
+        bool
+            Whether the answer counts: the question was open.
+        """
+        pending = self._turn.consent.open.find(request_id)
+        return pending is not None and pending.decide(decision, by=by)
+
+    def cancel(self) -> None:
+        """Ask the run to stop; callable from any thread, and more than once."""
+        self._is_stopped = True
+        with contextlib.suppress(RuntimeError):  # its loop has been closed
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def events(
+        self, after: int = 0, *, waiter: Waiter | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Follow the run, from its beginning or from a point on.
+
+        Parameters
+        ----------
+        after : int, default 0
+            Number of events to skip; the ``seq`` of the last one seen.
+        waiter : Waiter, optional
+            Who waits, where that waiter has errands to run meanwhile.
+
+        Yields
+        ------
+        Event
+            In order, until the run has ended.
+        """
+        follower = waiter or Waiter()
+        self._followers.append(follower)
+        try:
+            while True:
+                # Looked at first: the last event comes before the end.
+                is_done = self._done.is_set()
+                while after < len(self._events):
+                    yield self._events[after]
+                    after += 1
+                if is_done:
+                    return
+                await follower.wait_async(functools.partial(self._has_more, after))
+        finally:
+            self._followers.remove(follower)
+
+    async def result(self, *, waiter: Waiter | None = None) -> AgentResult[Any]:
+        """Await the end of the run, from any loop.
+
+        Parameters
+        ----------
+        waiter : Waiter, optional
+            Who waits, as in `events`.
+
+        Returns
+        -------
+        AgentResult
+            The outcome.
+
+        Raises
+        ------
+        RunCancelledError
+            If it was stopped; ``error.result`` has what there was by then.
+        NotebookAgentsError
+            If it failed.
+        """
+        await self.ended(waiter=waiter)
+        if self._error is not None:
+            # Always the frames of the fault, not those of every reader before.
+            raise self._error.with_traceback(self._error_frames)
+        assert self._result is not None  # noqa: S101 - done means one of the two
+        return self._result
+
+    async def ended(self, *, waiter: Waiter | None = None) -> None:
+        """Await the end of the run, whatever it is.
+
+        Parameters
+        ----------
+        waiter : Waiter, optional
+            Who waits, as in `events`.
+        """
+        follower = waiter or Waiter()
+        self._followers.append(follower)
+        try:
+            await follower.wait_async(self._done.is_set)
+        finally:
+            self._followers.remove(follower)
+
+    def _has_more(self, after: int) -> bool:
+        return len(self._events) > after or self._done.is_set()
+
+    def _notify(self) -> None:
+        for follower in tuple(self._followers):
+            follower.wake()
+
+    # Driving it.
+
+    async def _drive(self) -> None:
+        error: Exception | None = None
+        try:
+            await self._work()
+        except (asyncio.CancelledError, StopRequested):
+            if not self._turn.is_finished:
+                error = RunCancelledError(
+                    "The run was stopped before it had an answer."
+                )
+        except NotebookAgentsError as failure:
+            error = failure
+        except Exception as failure:
+            logger.exception("run %s failed", self.id)
+            error = failure
+        await _uninterrupted(self._end(error))
+
+    async def _work(self) -> None:
+        turn = self._turn
+        turn.prior = await self._conversation.load()
+        async with aclosing(run_loop(turn)) as events:
+            async for event in events:
+                self._append(event)
+                await self._tell(event)
+                if self._is_stopped and not turn.is_finished:
+                    raise asyncio.CancelledError  # somebody swallowed the first
+
+    async def _end(self, error: Exception | None) -> None:
+        if error is not None:
+            await self._end_early(error)
+        errors = await self._keep_turn()
+        self._result = self._make_result(errors)
+        if isinstance(error, RunCancelledError):
+            error.result = self._result
+        if error is not None:
+            self._error, self._error_frames = error, error.__traceback__
+
+    async def _end_early(self, error: Exception) -> None:
+        turn = self._turn
+        is_stopped = isinstance(error, RunCancelledError)
+        self._is_worth_keeping = bool(turn.said or turn.partial)
+        mark = STOPPED if is_stopped else FAILED
+        stop_reason = "cancelled" if is_stopped else "error"
+        turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
+        began = len(self._events)
+        for event in turn.late:
+            self._append(event)
+        for event in _open_ends(turn, self._events):
+            self._append(event)
+        reason = "cancelled" if is_stopped else type(error).__name__
+        detail = "The run was stopped." if is_stopped else str(error)
+        self._append(turn.event(ErrorEvent, reason=reason, detail=detail))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLEANUP_SECONDS if is_stopped else None):
+                for event in self._events[began:]:
+                    await self._tell(event)
+
+    def _append(self, event: Event) -> None:
+        self._events.append(event)
+        self._notify()
+
+    async def _tell(self, event: Event) -> None:
+        if self._on_event is None or isinstance(event, TokenEvent | ProgressEvent):
+            return
+        try:
+            returned = self._on_event(event.to_dict())
+            if inspect.isawaitable(returned):
+                await returned
+        except Exception:
+            logger.exception("on_event failed; the run goes on")
+
+    async def _keep_turn(self) -> list[str]:
+        if not self._is_worth_keeping:
+            return []
+        messages = [Message("user", self._turn.prompt), *self._turn.said]
+        try:
+            await self._conversation.keep(messages)
+        except Exception as error:
+            logger.exception("the turn could not be stored")
+            return [f"The turn could not be stored: {error}"]
+        return []
+
+    def _make_result(self, errors: list[str]) -> AgentResult[Any]:
+        turn = self._turn
+        new = to_dicts([Message("user", turn.prompt), *turn.said])
+        usage = turn.usage
+        return AgentResult(
+            answer=turn.answer,
+            messages=[*to_dicts(turn.prior), *new],
+            new_messages=new,
+            context_tokens=usage.context_tokens,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            steps=turn.step,
+            tool_calls=tool_calls_of(self._events),
+            approvals=approvals_of(self._events),
+            errors=[*errors_of(self._events), *errors],
+            stop_reason=turn.stop_reason,
+            run_id=self.id,
+            trace_id=uuid.uuid4().hex,
+            message_id=str(uuid.uuid4()),
+            latency_ms=round((time.monotonic() - self._began) * 1000),
+            model=model_label(turn.provider),
+            events=tuple(self._events),
+            **self._conversation.facts(),
+        )
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        # Only a fault of this module ends the task with an error of its own.
+        if task.cancelled():
+            self._error = RunCancelledError("The run was stopped.")
+        elif task.exception() is not None:
+            self._error = task.exception()
+        self._done.set()
+        self._notify()
+
+
+def _open_ends(turn: Turn, events: Sequence[Event]) -> list[Event]:
+    """End the questions and calls that were announced and have no end."""
+    answered = {e.request_id for e in events if isinstance(e, ApprovalResultEvent)}
+    observed = {e.call_id for e in events if isinstance(e, ObservationEvent)}
+    ends: list[Event] = [
+        turn.event(
+            ApprovalResultEvent,
+            request_id=event.request["id"],
+            call_id=event.call_id,
+            decision=Deny.kind,
+            args=event.args,
+            reason="the run was stopped",
+            by="cancelled",
+        )
+        for event in events
+        if isinstance(event, ApprovalRequestedEvent)
+        and event.request["id"] not in answered
+    ]
+    ends += [
+        turn.event(
+            ObservationEvent,
+            tool=event.tool,
+            content=CANCELLED,
+            call_id=event.call_id,
+            failed=True,
+        )
+        for event in events
+        if isinstance(event, ActionEvent) and event.call_id not in observed
+    ]
+    return ends
+
+
+async def _uninterrupted(work: Awaitable[None]) -> None:
+    """Await something to its end although this task is being cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()

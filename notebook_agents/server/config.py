@@ -1,0 +1,237 @@
+"""What a server is told: `ServerConfig` and `CORSConfig`."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from notebook_agents.errors import AgentConfigurationError
+
+__all__ = ["CORSConfig", "ServerConfig"]
+
+LOG_LEVELS = ("critical", "error", "warning", "info", "debug", "trace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CORSConfig:
+    """Which pages of other sites may call the server.
+
+    Parameters
+    ----------
+    origins : list of str
+        Such as ``"https://app.example.org"``; ``"*"`` is every site.
+    allow_credentials : bool, default False
+        Whether their cookies and keys may come along; needs named origins.
+    allow_methods, allow_headers : list of str
+        What they may send; ``"*"`` is everything.
+    expose_headers : list of str
+        Which response headers they may read.
+    max_age : int, default 600
+        Seconds for which a browser may remember this.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If credentials are allowed to every site.
+
+    Examples
+    --------
+    >>> CORSConfig(origins=["https://app.example.org"]).allows("https://evil.example")
+    False
+    """
+
+    origins: list[str] = field(default_factory=lambda: ["*"])
+    allow_credentials: bool = False
+    allow_methods: list[str] = field(default_factory=lambda: ["*"])
+    allow_headers: list[str] = field(default_factory=lambda: ["*"])
+    expose_headers: list[str] = field(default_factory=list)
+    max_age: int = 600
+
+    def __post_init__(self) -> None:
+        if self.allow_credentials and "*" in self.origins:
+            message = (
+                "allow_credentials needs origins that are named: with '*' every "
+                "site could act with the credentials of whoever visits it."
+            )
+            raise AgentConfigurationError(message)
+
+    def allows(self, origin: str) -> bool:
+        """Tell whether pages of an origin may call the server.
+
+        Parameters
+        ----------
+        origin : str
+            As a browser sends it.
+
+        Returns
+        -------
+        bool
+            Whether it is one of the named, or all are.
+        """
+        return "*" in self.origins or origin in self.origins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """How to serve an agent.
+
+    Parameters
+    ----------
+    host : str, default "127.0.0.1"
+        Address to listen on; any other than the loopback needs a key.
+    port : int, default 1453
+        Port to listen on; 0 takes a free one.
+    chat_endpoint, conversations_endpoint, health_endpoint, info_endpoint : str
+        Paths.
+    api_key : str, optional
+        The key that every request but ``/health``, ``/info`` and the pages
+        needs. Its holder may speak for any user.
+    api_keys : mapping of str to str
+        Keys of single users: ``{key: user_id}``.
+    default_user_id : str, optional
+        The user of a request that names none; left out, such a request is
+        refused.
+    request_timeout : float, default 120
+        Seconds that a run may work; waiting for an approval does not count.
+    max_message_length : int, default 32768
+        Most characters of a message and its context.
+    max_body_size : int, default 1048576
+        Most bytes of a request's body.
+    max_concurrent_runs : int, default 64
+        Most runs at the same time.
+    approvals : {"wait", "deny"}, optional
+        What becomes of a call that needs consent: it waits for a decision,
+        or is denied at once. Left out, it waits where `serve` is called in an
+        interactive kernel.
+    cors : CORSConfig, optional
+        Which pages of other sites may call; none when left out.
+    allowed_hosts : sequence of str
+        Names in the ``Host`` header that are right besides addresses and
+        ``localhost``; ``"*.example.org"`` fits any name below, ``"*"`` all.
+    sse_heartbeat_seconds : float or None, default 15
+        Seconds of silence after which a stream sends a comment; None never.
+    title, description, api_version : str
+        What the documentation says.
+    docs_url, redoc_url : str or None
+        Paths of the documentation pages; None switches one off.
+    ssl_certfile, ssl_keyfile : str, optional
+        Files for TLS.
+    log_level : str, default "info"
+        Level of the web server's loggers.
+    backlog : int, default 2048
+        Most connections that wait to be accepted.
+    limit_concurrency : int, optional
+        Most connections at the same time, idle ones included.
+    timeout_keep_alive : int, default 5
+        Seconds that an idle connection stays open.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If a value cannot be right, or the server would be open to the network
+        without a key.
+
+    Examples
+    --------
+    >>> ServerConfig(port=0, api_keys={"k-7f3a": "ada"}).has_auth
+    True
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 1453
+    chat_endpoint: str = "/chat"
+    conversations_endpoint: str = "/conversations"
+    health_endpoint: str = "/health"
+    info_endpoint: str = "/info"
+    api_key: str | None = field(default=None, repr=False)
+    api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    default_user_id: str | None = None
+    request_timeout: float = 120.0
+    max_message_length: int = 32_768
+    max_body_size: int = 1024 * 1024
+    max_concurrent_runs: int = 64
+    approvals: Literal["wait", "deny"] | None = None
+    cors: CORSConfig | None = None
+    allowed_hosts: Sequence[str] = ()
+    sse_heartbeat_seconds: float | None = 15.0
+    title: str = "Agent API"
+    description: str = ""
+    api_version: str = "1.0.0"
+    docs_url: str | None = "/docs"
+    redoc_url: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    log_level: str = "info"
+    backlog: int = 2048
+    limit_concurrency: int | None = None
+    timeout_keep_alive: int = 5
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise AgentConfigurationError(problem)
+
+    def _problems(self) -> list[str]:
+        paths = {
+            name: getattr(self, name)
+            for name in (
+                "chat_endpoint",
+                "conversations_endpoint",
+                "health_endpoint",
+                "info_endpoint",
+                "docs_url",
+                "redoc_url",
+            )
+        }
+        keys = [*self.api_keys, *self.api_keys.values()]
+        if self.api_key is not None:
+            keys.append(self.api_key)
+        beat = self.sse_heartbeat_seconds
+        checks = [
+            *(
+                (value is None or value.startswith("/"), f"{name} must begin with '/'.")
+                for name, value in paths.items()
+            ),
+            (all(key.strip() for key in keys), "A key or its user is blank."),
+            (self.request_timeout > 0, "request_timeout must be above 0 seconds."),
+            (self.max_message_length > 0, "max_message_length must be above 0."),
+            (self.max_body_size > 0, "max_body_size must be above 0 bytes."),
+            (self.max_concurrent_runs > 0, "max_concurrent_runs must be above 0."),
+            (beat is None or beat > 0, "sse_heartbeat_seconds must be above 0."),
+            (
+                self.approvals in {None, "wait", "deny"},
+                f"approvals is {self.approvals!r}; it must be 'wait' or 'deny'.",
+            ),
+            (
+                self.log_level in LOG_LEVELS,
+                f"log_level is {self.log_level!r}; it must be one of "
+                f"{', '.join(LOG_LEVELS)}.",
+            ),
+            (
+                self.has_auth or self.is_loopback,
+                f"Listening on {self.host!r} opens the agent and its tools to the "
+                "network. Set api_key= or api_keys=, or keep host='127.0.0.1'.",
+            ),
+        ]
+        return [text for is_right, text in checks if not is_right]
+
+    @property
+    def has_auth(self) -> bool:
+        """Whether requests need a key."""
+        return self.api_key is not None or bool(self.api_keys)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def scheme(self) -> str:
+        """``https`` with a certificate, else ``http``."""
+        return "https" if self.ssl_certfile else "http"

@@ -1,0 +1,233 @@
+"""`serve`: one call that puts an agent behind a web server."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from notebook_agents.agent import Agent
+from notebook_agents.approval import PendingApproval
+from notebook_agents.hosts import current_host
+from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.store import MemoryStore
+from notebook_agents.server.config import ServerConfig
+from notebook_agents.server.lifecycle import AgentServer
+from notebook_agents.server.panel import Panel
+
+__all__ = ["ServerHandle", "serve"]
+
+Approvals = Literal["wait", "deny"]
+
+DEFAULT_USER = "notebook"
+TOKEN_BYTES = 32
+
+_handles: dict[str, ServerHandle] = {}
+_lock = threading.RLock()
+
+
+def serve(
+    agent: Agent,
+    *,
+    port: int | None = None,
+    host: str | None = None,
+    config: ServerConfig | None = None,
+    approvals: Approvals | None = None,
+    store: MemoryStore | None = None,
+) -> ServerHandle:
+    """Serve an agent over HTTP while the notebook goes on.
+
+    The server listens on this machine only, on a free port, and needs a token
+    that is made at random. Calling `serve` again for an agent of the same
+    name swaps the agent and gives the same handle: address and token stay.
+
+    Parameters
+    ----------
+    agent : Agent
+        Who answers.
+    port : int, optional
+        Port to listen on; another one moves a running server. Left out, the
+        one of ``config``, or a free one.
+    host : str, optional
+        Address to listen on, this machine's loopback by default.
+    config : ServerConfig, optional
+        Everything else.
+    approvals : {"wait", "deny"}, optional
+        What becomes of a call that needs consent. Left out, it waits for a
+        decision in an interactive kernel, and is denied elsewhere.
+    store : MemoryStore, optional
+        Where conversations are kept; in this process when left out.
+
+    Returns
+    -------
+    ServerHandle
+        Has the ``url`` and the ``token``, and stops the server.
+
+    Raises
+    ------
+    OSError
+        If the port is taken.
+    AgentConfigurationError
+        If a setting cannot be right, or the ``server`` extra is missing.
+
+    Examples
+    --------
+    >>> import httpx
+    >>> from notebook_agents import Agent, ScriptedProvider
+    >>> server = serve(Agent(ScriptedProvider(["Hello!"]), name="greeter"))
+    >>> answer = httpx.post(
+    ...     f"{server.url}/chat",
+    ...     headers={"Authorization": f"Bearer {server.token}"},
+    ...     json={"message": "Hi"},
+    ... )
+    >>> answer.json()["response"]
+    'Hello!'
+    >>> server.stop()
+    """
+    with _lock:
+        handle = _handles.get(agent.name)
+        given = config or (handle.config if handle else ServerConfig(port=0))
+        token = given.api_key or (handle.token if handle else _new_token())
+        wanted = replace(
+            given,
+            host=given.host if host is None else host,
+            port=given.port if port is None else port,
+            api_key=token,
+            default_user_id=given.default_user_id or DEFAULT_USER,
+            approvals=approvals or given.approvals or _default_approvals(),
+        )
+        if handle is None:
+            handle = ServerHandle(agent, wanted, store or InMemoryStore())
+            handle._start()  # noqa: SLF001 - same module
+            _handles[agent.name] = handle
+        else:
+            handle._change(agent, wanted, store)  # noqa: SLF001 - same module
+        return handle
+
+
+class ServerHandle:
+    """A served agent, as `serve` gives it.
+
+    Parameters
+    ----------
+    agent : Agent
+        Who answers.
+    config : ServerConfig
+        How it is served; has a key.
+    store : MemoryStore
+        Where conversations are kept.
+    """
+
+    def __init__(self, agent: Agent, config: ServerConfig, store: MemoryStore) -> None:
+        self._store = store
+        self._server = AgentServer(agent, config, store=store)
+
+    def __repr__(self) -> str:
+        state = f"at {self.url}" if self.is_running else "stopped"
+        return f"<ServerHandle of agent {self.agent.name!r}: {state}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def agent(self) -> Agent:
+        """Who answers."""
+        return self._server.agent
+
+    @property
+    def config(self) -> ServerConfig:
+        """How it is served."""
+        return self._server.config
+
+    @property
+    def is_running(self) -> bool:
+        """Whether requests are accepted."""
+        return self._server.is_running
+
+    @property
+    def url(self) -> str:
+        """Where this machine reaches it."""
+        return self._server.url
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._server.effective_port
+
+    @property
+    def token(self) -> str:
+        """The key that requests need; shown nowhere else."""
+        return self.config.api_key or ""
+
+    @property
+    def approvals(self) -> list[PendingApproval]:
+        """The calls that wait for a decision; ``decide`` answers one."""
+        if not self.is_running:
+            return []
+        runs = self._server.service.runs.active
+        return [pending for served in runs for pending in served.run.approvals]
+
+    def stop(self) -> None:
+        """Stop serving and free the port; doing it twice does no harm."""
+        self._server.halt()
+
+    def _start(self) -> None:
+        self._server.launch()
+
+    def _change(
+        self, agent: Agent, wanted: ServerConfig, store: MemoryStore | None
+    ) -> None:
+        """Swap the agent; start anew only where something else is different."""
+        port = self.port if self.is_running else 0
+        is_here = self.is_running and wanted.port in {0, port}
+        here = replace(wanted, port=self.config.port)
+        is_same = here == self.config and store in {None, self._store}
+        if is_here and is_same:
+            self._server.agent = agent
+            return
+        if is_here:  # a new start on the old port needs it free
+            wanted = replace(wanted, port=port)
+            self._server.halt()
+        before, self._store = self._server, store or self._store
+        server = AgentServer(agent, wanted, store=self._store)
+        server.launch()
+        self._server = server
+        before.halt()
+
+    def _panel(self) -> Panel:
+        config = self.config
+        return Panel(
+            agent=self.agent.name,
+            url=self.url,
+            is_running=self.is_running,
+            chat_endpoint=config.chat_endpoint,
+            docs_url=config.docs_url,
+            approvals=config.approvals or "deny",
+        )
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        panel = self._panel()
+        return {"text/plain": panel.text(), "text/html": panel.to_html()}
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _default_approvals() -> Approvals:
+    """Let calls wait only where a person is there to answer."""
+    if current_host() is None:
+        return "deny"
+    from notebook_agents.jupyter.kernel import can_ask_stdin
+
+    return "wait" if can_ask_stdin() else "deny"

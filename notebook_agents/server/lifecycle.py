@@ -1,0 +1,267 @@
+"""`AgentServer`: a web server on a thread of its own, beside the notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from notebook_agents._optional import require
+from notebook_agents.agent import Agent
+from notebook_agents.errors import NotebookAgentsError, ServerStartError
+from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.store import MemoryStore
+from notebook_agents.server.config import ServerConfig
+from notebook_agents.server.logs import logger, redacted_logs
+from notebook_agents.settings import get_settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from notebook_agents.server.listener import Listener
+    from notebook_agents.server.service import Service
+
+__all__ = ["AgentServer"]
+
+START_SECONDS = 20.0
+STOP_SECONDS = 15.0
+"""More than draining and closing connections may take together."""
+
+
+class AgentServer:
+    """Serve an agent from a background thread with a loop of its own.
+
+    A busy notebook does not slow it down, and it never touches the signal
+    handlers of the process.
+
+    Parameters
+    ----------
+    agent : Agent
+        Who answers.
+    config : ServerConfig, optional
+        How to serve it.
+    store : MemoryStore, optional
+        Where conversations are kept; in this process when left out. It
+        outlives a stop.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from notebook_agents import Agent, ScriptedProvider
+    >>> async def try_it():
+    ...     server = AgentServer(Agent(ScriptedProvider([])), ServerConfig(port=0))
+    ...     await server.start()
+    ...     was_running = server.is_running
+    ...     await server.stop()
+    ...     return was_running, server.is_running
+    >>> asyncio.run(try_it())
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        config: ServerConfig | None = None,
+        *,
+        store: MemoryStore | None = None,
+    ) -> None:
+        self.config = config or ServerConfig()
+        self._agent = agent
+        self._store = store or InMemoryStore()
+        self._lock = threading.Lock()
+        self._service: Service | None = None
+        self._app: FastAPI | None = None
+        self._listener: Listener | None = None
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        state = f"at {self.url}" if self.is_running else "stopped"
+        return f"<AgentServer of {self._agent.name!r}: {state}>"
+
+    @property
+    def agent(self) -> Agent:
+        """Who answers; setting it swaps the agent, and running turns keep theirs."""
+        return self._agent
+
+    @agent.setter
+    def agent(self, agent: Agent) -> None:
+        self._agent = agent
+        if self._service is not None:
+            self._service.agent = agent
+
+    @property
+    def app(self) -> FastAPI:
+        """The web application, made anew at each start."""
+        if self._app is None:
+            message = "There is no app before the server has been started."
+            raise RuntimeError(message)
+        return self._app
+
+    @property
+    def service(self) -> Service:
+        """What the routes share: the runs and their open questions."""
+        if self._service is None:
+            message = "There is no service before the server has been started."
+            raise RuntimeError(message)
+        return self._service
+
+    @property
+    def is_running(self) -> bool:
+        """Whether requests are accepted."""
+        listener, thread = self._listener, self._thread
+        if listener is None or thread is None:
+            return False
+        return listener.started and not listener.should_exit and thread.is_alive()
+
+    @property
+    def effective_port(self) -> int:
+        """The port it listens on; before a start, the one that is configured."""
+        if self._listener is not None and self.is_running:
+            return self._listener.port
+        return self.config.port
+
+    @property
+    def url(self) -> str:
+        """Where this machine reaches it."""
+        host = self.config.host
+        if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - asked, not bound
+            host = "127.0.0.1"
+        host = f"[{host}]" if ":" in host else host
+        return f"{self.config.scheme}://{host}:{self.effective_port}"
+
+    async def start(self) -> None:
+        """Start, and return when requests are accepted.
+
+        Raises
+        ------
+        OSError
+            If the port is taken.
+        RuntimeError
+            If it is running already.
+        ServerStartError
+            If it does not come up.
+        MissingExtraError
+            If FastAPI or uvicorn is not installed.
+        """
+        await asyncio.to_thread(self.launch)
+
+    async def stop(self) -> None:
+        """Stop: open streams get a last event, runs are cancelled, the port is free.
+
+        Doing it twice does no harm.
+        """
+        await asyncio.to_thread(self.halt)
+
+    def launch(self) -> None:
+        """Do what `start` does, from sync code.
+
+        Raises
+        ------
+        RuntimeError
+            If it is running already.
+        """
+        with self._lock:
+            if self.is_running:
+                message = f"The server is already running at {self.url}."
+                raise RuntimeError(message)
+            self._set_up()
+            self._run()
+            atexit.register(self.halt)
+
+    def halt(self) -> None:
+        """Do what `stop` does, from sync code."""
+        if threading.current_thread() is self._thread:
+            # A tool or a route: waiting for oneself would never end.
+            self._ask_to_exit()
+            return
+        with self._lock:
+            self._ask_to_exit()
+            if self._thread is not None:
+                self._thread.join(STOP_SECONDS)
+                if self._thread.is_alive():
+                    logger.warning("the server thread did not end in time")
+            self._thread = self._listener = None
+            atexit.unregister(self.halt)
+
+    def _ask_to_exit(self) -> None:
+        if self._listener is not None:
+            self._listener.should_exit = True
+
+    def _set_up(self) -> None:
+        for module in ("fastapi", "uvicorn"):
+            require(module, extra="server")
+        from notebook_agents.server.app import build_app
+        from notebook_agents.server.listener import Listener
+        from notebook_agents.server.service import Service
+
+        # Bound here: a taken port must be an error of the cell that asked,
+        # and uvicorn would end the thread, or the process, over it.
+        sock = _bind(self.config.host, self.config.port, self.config.backlog)
+        config = replace(self.config, approvals=self.config.approvals or "deny")
+        self._service = Service(self._agent, config, self._store)
+        self._app = build_app(self._service)
+        self._listener = Listener(self._app, config, sock, self._service.runs.drain)
+
+    def _run(self) -> None:
+        listener, self._error = self._listener, None
+        assert listener is not None  # noqa: S101 - made by `_set_up`
+        name = f"notebook-agents-server-{listener.port}"
+        self._thread = threading.Thread(
+            target=self._main, args=(listener,), name=name, daemon=True
+        )
+        self._thread.start()
+        is_up = listener.is_settled.wait(START_SECONDS)
+        if self.is_running:
+            return
+        listener.should_exit = True
+        listener.close()
+        cause = self._error if is_up else "it took too long"
+        message = f"The server did not come up: {cause!r}."
+        raise ServerStartError(message) from self._error
+
+    def _main(self, listener: Listener) -> None:
+        with redacted_logs(_secrets(self.config)):
+            try:
+                # Not uvicorn.run: it fails where asyncio.run has been patched.
+                with asyncio.Runner() as runner:
+                    runner.run(listener.listen())
+            except BaseException as error:  # noqa: BLE001 - SystemExit, from uvicorn
+                self._error = error
+                logger.log(logging.ERROR, "the server ended", exc_info=error)
+            finally:
+                listener.is_settled.set()
+
+
+def _bind(host: str, port: int, backlog: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # there it would let two servers share a port
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        # Two sockets may be bound to a port, but only one may listen.
+        sock.listen(backlog)
+    except OSError as error:
+        sock.close()
+        message = (
+            f"cannot listen on {host}:{port}: {error.strerror or error}. "
+            "Choose another port, or port=0 for a free one"
+        )
+        raise OSError(error.errno, message) from error
+    return sock
+
+
+def _secrets(config: ServerConfig) -> Iterator[str]:
+    if config.api_key is not None:
+        yield config.api_key
+    yield from config.api_keys
+    with contextlib.suppress(NotebookAgentsError):
+        yield from get_settings().keys.values()

@@ -1,0 +1,166 @@
+"""The shapes of requests and responses."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from notebook_agents.approval import Allow, Decision, Deny, PendingApproval, Stop
+
+__all__ = [
+    "ApprovalDecision",
+    "ApprovalResponse",
+    "ApprovalView",
+    "ApprovalsResponse",
+    "ChatRequest",
+    "ChatResponse",
+    "ErrorResponse",
+    "HealthResponse",
+    "InfoResponse",
+    "RunResponse",
+]
+
+LONGEST_ID = 128
+
+Id = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_ID)]
+NonBlankId = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID)
+]
+Message = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class ChatRequest(BaseModel):
+    """What to ask, and in whose conversation."""
+
+    message: Message = Field(description="What the agent should do.")
+    conversation_id: Id = Field(
+        "", description="Which conversation goes on; blank begins a new one."
+    )
+    user_id: NonBlankId | None = Field(
+        None, description="Who asks; a key of a single user wins over it."
+    )
+    explicit_context: list[str] | None = Field(
+        None, description="Facts that the agent should know for this question."
+    )
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="For your own use; the agent does not see it."
+    )
+    stream_tokens: bool = Field(
+        default=False, description="Whether a stream carries pieces of text as well."
+    )
+
+
+class ChatResponse(BaseModel):
+    """One finished turn."""
+
+    response: str
+    response_markdown: str
+    message_id: str
+    trace_id: str
+    conversation_id: str
+    user_id: str
+    invoked_flows: list[str]
+    invoked_tools: list[str]
+    errors: list[str]
+    turn_number: int
+    is_blocked: bool
+    latency_ms: int
+
+
+class ErrorResponse(BaseModel):
+    """Why there is no answer; the server's log has the rest under the trace."""
+
+    error: str
+    detail: str = ""
+    trace_id: str = ""
+    run_id: str | None = None
+
+
+class HealthResponse(BaseModel):
+    """Whether the server is up."""
+
+    status: Literal["ok"] = "ok"
+    agent_name: str
+    uptime_s: float
+
+
+class InfoResponse(BaseModel):
+    """What is served, and where."""
+
+    agent_name: str
+    agent_id: str
+    version: str
+    api_version: str
+    has_tools: bool
+    has_memory: bool
+    endpoints: dict[str, str]
+
+
+class ApprovalView(BaseModel):
+    """A call that waits for a decision."""
+
+    id: str
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    args: dict[str, Any]
+    description: str
+    risk: str | None
+    requested_at: float
+    expires_at: float
+
+    @classmethod
+    def of(cls, pending: PendingApproval) -> ApprovalView:
+        """Show an open question."""
+        request = pending.request
+        return cls(
+            **{
+                name: getattr(request, name)
+                for name in cls.model_fields
+                if name != "args"
+            },
+            args=dict(request.args),
+        )
+
+
+class ApprovalsResponse(BaseModel):
+    """Every call that waits for a decision."""
+
+    approvals: list[ApprovalView]
+
+
+class ApprovalDecision(BaseModel):
+    """The answer to one question."""
+
+    decision: Literal["allow", "deny", "stop"]
+    reason: str = Field(
+        "", max_length=2000, description="For a denial: told the model."
+    )
+
+    def to_decision(self) -> Decision:
+        """Give the answer as the core knows it."""
+        if self.decision == "allow":
+            return Allow()
+        return Stop() if self.decision == "stop" else Deny(self.reason)
+
+
+class ApprovalResponse(BaseModel):
+    """The decision counts."""
+
+    id: str
+    decision: str
+
+
+class RunResponse(BaseModel):
+    """One run, going on or finished."""
+
+    run_id: str
+    status: Literal["running", "waiting_for_approval", "done", "failed"]
+    conversation_id: str
+    user_id: str
+    started_at: float
+    approvals: list[ApprovalView]
+    response: ChatResponse | None = None
+    error: ErrorResponse | None = None

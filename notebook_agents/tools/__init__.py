@@ -1,0 +1,18 @@
+"""Tools: functions that a model may call."""
+
+from __future__ import annotations
+
+from notebook_agents.tools.call import BoundCall
+from notebook_agents.tools.decorator import tool
+from notebook_agents.tools.definition import ToolDefinition, ToolOptions
+from notebook_agents.tools.derivation import to_tool_definition
+from notebook_agents.tools.parsing import parse_tool_args
+
+__all__ = [
+    "BoundCall",
+    "ToolDefinition",
+    "ToolOptions",
+    "parse_tool_args",
+    "to_tool_definition",
+    "tool",
+]

@@ -1,0 +1,120 @@
+"""What a returned value looks like: text for the model, MIME for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["MODEL_CHARACTERS", "bundle_of", "text_of"]
+
+MODEL_CHARACTERS = 6000
+"""Longest observation that a model is shown, in characters."""
+BUNDLE_CHARACTERS = 200_000
+"""Longest single representation that is kept for people, in characters."""
+
+_METHODS = {
+    "_repr_html_": "text/html",
+    "_repr_markdown_": "text/markdown",
+    "_repr_svg_": "image/svg+xml",
+    "_repr_png_": "image/png",
+    "_repr_jpeg_": "image/jpeg",
+}
+
+
+def text_of(value: object) -> str:
+    """Write a value as the model will read it, cut at 6,000 characters.
+
+    Parameters
+    ----------
+    value : object
+        What a tool returned. Text stays as it is, whatever JSON can hold
+        becomes JSON, the rest its ``repr``.
+
+    Returns
+    -------
+    str
+        Never longer than 6,000 characters and a note on what is missing.
+    """
+    if value is None:
+        return "Done; the tool returned nothing."
+    text = value if isinstance(value, str) else _json_of(value)
+    return cut(text)
+
+
+def cut(text: str) -> str:
+    """Cut a text at 6,000 characters and say how much is missing."""
+    if not text.isascii():
+        # Half a character, as in a file name that is not UTF-8, cannot be sent.
+        text = text.encode("utf-8", "replace").decode()
+    if len(text) <= MODEL_CHARACTERS:
+        return text
+    missing = len(text) - MODEL_CHARACTERS
+    return f"{text[:MODEL_CHARACTERS]}\n[... {missing} more characters cut]"
+
+
+def _json_of(value: object) -> str:
+    from pydantic_core import to_json
+
+    try:
+        return to_json(value, fallback=repr).decode()
+    except Exception:  # noqa: BLE001 - parts of it are the user's and may do anything
+        return _repr_of(value)
+
+
+def _repr_of(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - a broken repr must not break the run
+        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+
+
+def bundle_of(value: object) -> dict[str, Any]:
+    """Gather how a value wants to be shown, by MIME type.
+
+    Parameters
+    ----------
+    value : object
+        What a tool returned.
+
+    Returns
+    -------
+    dict
+        Empty for plain values; pictures as base64 text. A representation
+        that fails or is longer than 200,000 characters is left out.
+    """
+    if value is None or isinstance(value, (str, int, float, bool, list, dict, tuple)):
+        return {}
+    found: dict[str, Any] = {}
+    whole = _shown(value, "_repr_mimebundle_")
+    if isinstance(whole, tuple):
+        whole = whole[0]
+    if isinstance(whole, Mapping):
+        found.update(whole)
+    for method, mime in _METHODS.items():
+        if mime not in found:
+            shown = _shown(value, method)
+            found[mime] = shown[0] if isinstance(shown, tuple) else shown
+    texts = {mime: _as_text(data) for mime, data in found.items()}
+    return {
+        mime: text
+        for mime, text in texts.items()
+        if text is not None and len(text) <= BUNDLE_CHARACTERS
+    }
+
+
+def _shown(value: object, method: str) -> Any:
+    show = getattr(type(value), method, None)
+    if show is None:
+        return None
+    try:
+        return show(value)
+    except Exception:  # noqa: BLE001 - a broken repr must not break the run
+        return None
+
+
+def _as_text(data: object) -> str | None:
+    if isinstance(data, bytes):
+        from base64 import b64encode
+
+        return b64encode(data).decode()
+    return data if isinstance(data, str) else None

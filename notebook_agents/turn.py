@@ -1,0 +1,160 @@
+"""`Turn`: what the loop needs for one turn, and what it gathers on the way."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from notebook_agents.consent import Consent
+from notebook_agents.events import Event, Origin
+from notebook_agents.messages import Message, ToolCall, Usage
+from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
+from notebook_agents.tools.definition import ToolDefinition
+
+__all__ = ["Turn"]
+
+E = TypeVar("E", bound=Event)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """The context of one turn.
+
+    Parameters
+    ----------
+    origin : Origin
+        The run and the agent.
+    prompt : str
+        What the user said.
+    provider : BaseProvider
+        Who answers.
+    tools : mapping of str to ToolDefinition
+        What the model may call.
+    consent : Consent
+        How calls that need consent are decided.
+    max_rounds : int
+        Most rounds of tool calls; one more model call may follow.
+    max_tokens, temperature, tool_calling
+        As in `ModelRequest`.
+    parallel_tools : bool
+        Whether the calls of one round run at the same time.
+    """
+
+    origin: Origin
+    prompt: str
+    provider: BaseProvider
+    tools: Mapping[str, ToolDefinition]
+    consent: Consent
+    max_rounds: int = 3
+    max_tokens: int = 1024
+    temperature: float | None = None
+    tool_calling: Mapping[str, Any] = field(default_factory=dict)
+    parallel_tools: bool = True
+
+    prior: Sequence[Message] = ()
+    """System prompt and history, as the model will see them."""
+    step: int = 0
+    """Model calls begun so far."""
+    usage: Usage = field(default_factory=Usage)
+    """Token counts so far."""
+    reply: ModelReply = field(default_factory=ModelReply)
+    """The latest reply of the model."""
+    pieces: list[str] = field(default_factory=list)
+    """Visible text of the reply that is still arriving."""
+    said: list[Message] = field(default_factory=list)
+    """The messages of this turn after the user's, complete rounds only."""
+    answer: str = ""
+    """The final text."""
+    stop_reason: str = "stop"
+    """Why the turn ended."""
+    is_finished: bool = False
+    """Whether the final answer has been written down."""
+    late: list[Event] = field(default_factory=list)
+    """What happened after the turn was stopped, and nobody has been told."""
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def partial(self) -> str:
+        """Visible text of the reply that is still arriving."""
+        return "".join(self.pieces)
+
+    def event(self, kind: type[E], /, **fields: Any) -> E:
+        """Make the next event of this turn.
+
+        Parameters
+        ----------
+        kind : type of Event
+            Its class.
+        **fields : object
+            What is particular to that class.
+
+        Returns
+        -------
+        Event
+            Numbered and dated.
+        """
+        return kind(
+            self.origin,
+            next(self._numbers),
+            time.time(),
+            self.step,
+            self.usage,
+            **fields,
+        )
+
+    def request(self) -> ModelRequest:
+        """Write down what to ask the model next."""
+        return ModelRequest(
+            messages=[*self.prior, Message("user", self.prompt), *self.said],
+            tools=[tool.schema for tool in self.tools.values()],
+            tool_calling=self.tool_calling,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+        )
+
+    def close_round(self, calls: Sequence[ToolCall], results: Sequence[str]) -> None:
+        """Write a round of calls down, each with its result.
+
+        Parameters
+        ----------
+        calls : sequence of ToolCall
+            What the model asked for, with arguments that are valid JSON.
+        results : sequence of str
+            One for each call, in the same order.
+        """
+        said = Message("assistant", self.reply.text, tuple(calls), intermediate=True)
+        self.said.append(said)
+        for call, result in zip(calls, results, strict=True):
+            answer = Message("tool", result, tool_call_id=call.id, intermediate=True)
+            self.said.append(answer)
+        self.pieces.clear()
+
+    def finish(self, answer: str, stop_reason: str = "stop") -> None:
+        """Write the final answer down."""
+        self.answer, self.stop_reason, self.is_finished = answer, stop_reason, True
+        self.said.append(Message("assistant", answer))
+        self.pieces.clear()
+
+    def calls(self) -> list[ToolCall]:
+        """Give the calls of the latest reply, each with an identifier of its own.
+
+        Returns
+        -------
+        list of ToolCall
+            As the model sent them, but for identifiers that were missing or
+            stand elsewhere in the conversation.
+        """
+        earlier = itertools.chain(self.prior, self.said)
+        seen = {call.id for message in earlier for call in message.tool_calls}
+        unique = []
+        for call in self.reply.tool_calls:
+            new, number = call.id, len(seen)
+            while not new or new in seen:
+                number += 1
+                new = f"{call.id or 'call'}_{number}"
+            seen.add(new)
+            unique.append(call if new == call.id else replace(call, id=new))
+        return unique

@@ -1,0 +1,202 @@
+"""What holds for every test.
+
+No network but the loopback, no key and no folder of the person who runs them,
+asyncio only, and no silent skip where nothing may be skipped.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+NO_SKIP = bool(os.environ.get("NOTEBOOK_AGENTS_NO_SKIP"))
+
+# Settings of this package, keys of any service, and proxies (which sit on the
+# loopback and lead out of it).
+PRIVATE = re.compile(
+    r"NOTEBOOK_AGENTS_|LLM_|EMBED_MODEL$|DEFAULT_PROVIDER$|CA_BUNDLE_PATH$|MEMORY_PATH$"
+    r"|HUGGINGFACE_BASE_URL$|OLLAMA_HOST$|.*_API_KEY$|HF_TOKEN$"
+    r"|(HTTP|HTTPS|ALL|WS|WSS)_PROXY$",
+    re.IGNORECASE,
+)
+
+
+# ------------------------------------------------------------- what may not be
+
+
+class NetworkAccessError(RuntimeError):
+    """A test tried to leave the machine."""
+
+
+def _is_local(host: object) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    if host is None or host in {"", "localhost"}:
+        return True
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loopback_only() -> Iterator[list[str]]:
+    """Refuse to look up or to connect to anything but this machine."""
+    refused: list[str] = []
+
+    def refuse(target: object) -> None:
+        refused.append(repr(target))
+        message = f"a test may only use the loopback, not {target!r}"
+        raise NetworkAccessError(message)
+
+    def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
+        def connect(sock: socket.socket, address: Any) -> Any:
+            is_inet = sock.family in {socket.AF_INET, socket.AF_INET6}
+            if is_inet and not _is_local(address[0]):
+                refuse(address)
+            return original(sock, address)
+
+        return connect
+
+    look_up = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _is_local(host):
+            refuse(host)
+        return look_up(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield refused
+
+
+@pytest.fixture(autouse=True)
+def refused_connections(_loopback_only: list[str]) -> Iterator[list[str]]:
+    """List the refused targets; a test that leaves any in it fails.
+
+    The code under test may swallow the refusal, so raising is not enough.
+    """
+    yield _loopback_only
+    refused = list(_loopback_only)
+    _loopback_only.clear()
+    assert not refused, f"this test tried to reach {refused}"
+
+
+@pytest.fixture(autouse=True)
+def home(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Give each test a home of its own and an environment without keys."""
+    kept = (
+        {"NOTEBOOK_AGENTS_LOCAL_MODEL"}
+        if request.node.get_closest_marker("local_model")
+        else set()
+    )
+    for name in [n for n in os.environ if PRIVATE.match(n) and n not in kept]:
+        monkeypatch.delenv(name)
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("NOTEBOOK_AGENTS_HOME", str(folder / "data"))
+    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")  # the other choice warns
+    return folder
+
+
+# ------------------------------------------------------------------ what helps
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run async tests on asyncio; without this they would run on trio again."""
+    return "asyncio"
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., None]:
+    """Give a function that waits in this thread until something is true."""
+
+    def wait(predicate: Callable[[], object], timeout: float = 5) -> None:
+        pause = threading.Event()
+        end = time.monotonic() + timeout
+        while not predicate():
+            if time.monotonic() > end:
+                pytest.fail(f"not true within {timeout} s: {predicate}")
+            pause.wait(0.01)
+
+    return wait
+
+
+def find_chromium() -> str | None:
+    """Find an installed Chromium or Chrome."""
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Give the path of the installed browser, for tests marked ``browser``."""
+    return find_chromium() or pytest.skip("no Chromium is installed")
+
+
+# ------------------------------------------------------------------- the skips
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a browser where there is none."""
+    if find_chromium():
+        return
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.skip(reason="no Chromium is installed"))
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if NO_SKIP and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"nothing may be skipped here: {_reason(report)}"
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    where = report.longrepr
+    return (where[2] if isinstance(where, tuple) else str(where)).removeprefix(
+        "Skipped: "
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """Turn a skip into a failure where nothing may be skipped."""
+    report = yield
+    _forbid_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    """Do the same for a module that skips itself."""
+    report = yield
+    _forbid_skip(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line for each reason what was skipped."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, count in Counter(map(_reason, skipped)).items():
+        terminalreporter.write_line(f"skipped {count}: {reason}", yellow=True)

@@ -1,0 +1,246 @@
+"""A real JupyterLab in a real browser, as a person would use it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+START_SECONDS = 60
+TRIES = 5
+
+
+class Lab:
+    """One running JupyterLab server and one browser."""
+
+    def __init__(self, url: str, folder: Path, browser: Browser) -> None:
+        self.url = url
+        self.folder = folder
+        self._browser = browser
+
+    @contextlib.contextmanager
+    def notebook(self, name: str, *cells: str) -> Iterator[Notebook]:
+        """Open a new notebook with these cells in a page of its own."""
+        path = self.folder / f"{name}.ipynb"
+        document = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        )
+        nbformat.write(document, path)
+        self._start_kernel(path)
+        page = self._browser.new_page(viewport={"width": 1100, "height": 900})
+        page.set_default_timeout(20_000)
+        try:
+            page.goto(f"{self.url}/doc/tree/{path.name}", timeout=60_000)
+            notebook = Notebook(page, path)
+            notebook.wait_for_kernel()
+            yield notebook
+        finally:
+            page.close()
+            self._end_sessions()
+
+    def _start_kernel(self, path: Path) -> None:
+        # Before the page opens: it then attaches, and asks for no kernel.
+        self._call(
+            "POST",
+            "sessions",
+            {
+                "path": path.name,
+                "name": path.name,
+                "type": "notebook",
+                "kernel": {"name": "python3"},
+            },
+        )
+
+    def _end_sessions(self) -> None:
+        for session in self._call("GET", "sessions"):
+            self._call("DELETE", f"sessions/{session['id']}")
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+
+class Notebook:
+    """One open notebook."""
+
+    def __init__(self, page: Page, path: Path) -> None:
+        self.page = page
+        self.path = path
+
+    def wait_for_kernel(self) -> None:
+        """Wait until the kernel is idle for the first time."""
+        self.cell(0).locator(".cm-content").wait_for(timeout=60_000)
+        idle = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
+        self.page.locator(idle).first.wait_for(timeout=60_000)
+
+    def cell(self, index: int) -> Locator:
+        """Give one code cell."""
+        return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+
+    def start(self, index: int) -> None:
+        """Run a cell and do not wait for it."""
+        before = self.prompt(index)
+        for _ in range(TRIES):  # JupyterLab drops a run before its kernel is ready
+            self.cell(index).locator(".cm-content").first.click()
+            self.page.keyboard.press("Control+Enter")
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: self.prompt(index) != before, 3, lambda: "")
+                return
+
+    def run(self, index: int, seconds: float = 30) -> str:
+        """Run a cell, wait until it is done, and give what it shows."""
+        self.start(index)
+        self.wait_done(index, seconds)
+        return self.shown(index)
+
+    def prompt(self, index: int) -> str:
+        """Give what stands in front of a cell, such as ``[*]:``."""
+        return self.cell(index).locator(".jp-InputPrompt").first.inner_text().strip()
+
+    def is_busy(self, index: int) -> bool:
+        """Tell whether a cell runs."""
+        return self.prompt(index).startswith("[*]")
+
+    def wait_done(self, index: int, seconds: float = 30) -> None:
+        """Wait until a cell has run."""
+        wait_until(
+            lambda: self.prompt(index)[1:2].isdigit(), seconds, self._state(index)
+        )
+
+    def wait_shown(self, index: int, text: str, seconds: float = 20) -> None:
+        """Wait until a cell shows a text."""
+        wait_until(lambda: text in self.shown(index), seconds, self._state(index))
+
+    def _state(self, index: int) -> Any:
+        return lambda: f"cell {index} {self.prompt(index)} shows {self.shown(index)!r}"
+
+    def shown(self, index: int) -> str:
+        """Give all text that a cell's outputs show."""
+        return "\n".join(self.cell(index).locator(".jp-OutputArea").all_inner_texts())
+
+    def button(self, index: int, name: str) -> Locator:
+        """Find a button in a cell's output."""
+        return self.cell(index).get_by_role("button", name=name, exact=True)
+
+    def interrupt(self) -> None:
+        """Press Stop in the toolbar."""
+        self.page.locator('[data-command="notebook:interrupt-kernel"]').first.click()
+
+    def saved(self) -> dict[str, Any]:
+        """Save the notebook and give the file."""
+        before = self.path.stat().st_mtime_ns
+        self.page.keyboard.press("Control+s")
+        wait_until(
+            lambda: self.path.stat().st_mtime_ns != before, 10, lambda: "not saved"
+        )
+        return json.loads(self.path.read_text())
+
+    def screenshot(self, name: str) -> None:
+        """Keep a picture, where the environment names a folder for them."""
+        folder = os.environ.get("SCREENSHOTS")
+        if folder:
+            self.page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def wait_until(condition: Any, seconds: float, state: Any) -> None:
+    """Look about every 30 ms until a condition holds."""
+    pause = threading.Event()
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {state()}"
+        pause.wait(0.03)
+
+
+@contextlib.contextmanager
+def running_lab(folder: Path, chromium: str) -> Iterator[Lab]:
+    """Start JupyterLab and a browser; stop both at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            _command(port), cwd=folder, env=_environment(folder), stdout=log, stderr=log
+        )
+        try:
+            wait_until(lambda: _answers(url), START_SECONDS, lambda: _log(folder))
+            with sync_playwright() as play:
+                browser = play.chromium.launch(
+                    executable_path=chromium, headless=True, args=CHROMIUM_FLAGS
+                )
+                try:
+                    yield Lab(url, folder, browser)
+                finally:
+                    browser.close()
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def _command(port: int) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "jupyter",
+        "lab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--IdentityProvider.token=",
+        "--ServerApp.disable_check_xsrf=True",
+        "--LabApp.news_url=None",
+    ]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Give the server a home of its own, without questions about news."""
+    settings = folder / ".settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    return {
+        **os.environ,
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / ".workspaces"),
+        "JUPYTER_CONFIG_DIR": str(folder / ".config"),
+    }
+
+
+def _answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{url}/api", timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _log(folder: Path) -> str:
+    return (folder / "server.log").read_text()[-2000:]
