@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from notebook_agents.providers.scripted import ScriptedProvider, call
     from notebook_agents.results import AgentResult
     from notebook_agents.run import Run
+    from notebook_agents.server import AgentServer, CORSConfig, ServerConfig, serve
     from notebook_agents.stream import AgentStream
     from notebook_agents.tools.decorator import tool
 
@@ -45,10 +46,12 @@ _HOME = {
     "AgentConfigurationError": "errors",
     "AgentProviderError": "errors",
     "AgentResult": "results",
+    "AgentServer": "server",
     "AgentStream": "stream",
     "Allow": "approval",
     "ApprovalRequest": "approval",
     "BaseProvider": "providers.base",
+    "CORSConfig": "server",
     "Deny": "approval",
     "InMemoryStore": "memory.in_memory",
     "MemoryBackend": "memory.store",
@@ -60,12 +63,14 @@ _HOME = {
     "ProviderResponse": "providers.base",
     "Run": "run",
     "ScriptedProvider": "providers.scripted",
+    "ServerConfig": "server",
     "Stop": "approval",
     "ToolCall": "messages",
     "call": "providers.scripted",
     "create_conversation_id": "memory.scope",
     "event_from_dict": "events",
     "register_provider": "providers.registry",
+    "serve": "server",
     "tool": "tools.decorator",
 }
 
@@ -75,10 +80,12 @@ __all__ = [
     "AgentConfigurationError",
     "AgentProviderError",
     "AgentResult",
+    "AgentServer",
     "AgentStream",
     "Allow",
     "ApprovalRequest",
     "BaseProvider",
+    "CORSConfig",
     "Deny",
     "InMemoryStore",
     "MemoryBackend",
@@ -90,6 +97,7 @@ __all__ = [
     "ProviderResponse",
     "Run",
     "ScriptedProvider",
+    "ServerConfig",
     "Stop",
     "ToolCall",
     "__version__",
@@ -97,6 +105,7 @@ __all__ = [
     "create_conversation_id",
     "event_from_dict",
     "register_provider",
+    "serve",
     "tool",
 ]
 

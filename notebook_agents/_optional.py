@@ -29,6 +29,8 @@ def require(module: str, *, extra: str) -> ModuleType:
     ------
     MissingExtraError
         If the package is not installed.
+    ModuleNotFoundError
+        If it is, but something that it needs itself is not.
 
     Examples
     --------
@@ -39,7 +41,10 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         # Something that the package itself lacks is not ours to explain away.
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        if (
+            error.name is None
+            or error.name.partition(".")[0] != module.partition(".")[0]
+        ):
             raise
         message = (
             f"{module} is not installed. Run: pip install 'notebook-agents[{extra}]'"

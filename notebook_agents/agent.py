@@ -16,16 +16,17 @@ from notebook_agents.approval import (
     NobodyApprover,
     Policy,
 )
-from notebook_agents.consent import Consent
+from notebook_agents.consent import Consent, names_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
 from notebook_agents.hosts import current_host
 from notebook_agents.memory.conversation import Conversation, History
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
-from notebook_agents.options import RunOptions
+from notebook_agents.options import RunOptions, check_options
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
+from notebook_agents.providers.registry import register_provider
 from notebook_agents.results import AgentResult
 from notebook_agents.run import OnEvent, Run
 from notebook_agents.settings import get_settings
@@ -103,6 +104,8 @@ class Agent:
     Hello Ada!
     """
 
+    register_provider = staticmethod(register_provider)
+
     def __init__(
         self,
         client: str | BaseProvider | None = None,
@@ -153,7 +156,7 @@ class Agent:
         )
         self._approval_timeout = approval_timeout
         self._callback = approval_callback
-        self._approval_tools = _names(approval_tools)
+        self._approval_tools = names_of(approval_tools)
         self._approver = approver
         self._history: History = history
         self._on_event = on_event
@@ -336,7 +339,7 @@ class Agent:
 
     def _begin(self, message: str, options: RunOptions) -> Run:
         """Start a run on the running loop."""
-        _check_options(options)
+        check_options(options)
         turn = Turn(
             origin=Origin(uuid.uuid4().hex, self.name),
             prompt=_checked_message(message),
@@ -388,20 +391,6 @@ def _checked_message(message: object) -> str:
         text = "The message is empty. Write what the agent should do."
         raise AgentConfigurationError(text)
     return message
-
-
-def _check_options(options: RunOptions) -> None:
-    unknown = sorted(options.keys() - RunOptions.__annotations__.keys())
-    if unknown:
-        known = ", ".join(RunOptions.__annotations__)
-        message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
-        raise TypeError(message)
-
-
-def _names(names: str | Iterable[str] | None) -> frozenset[str] | None:
-    if names is None:
-        return None
-    return frozenset([names] if isinstance(names, str) else names)
 
 
 def _checked_policy(policy: Policy | None) -> Policy | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from notebook_agents.approval import Decision, Deny, Stop
@@ -132,10 +131,12 @@ async def settle_call(
         return
     if prepared.needs_consent:
         answer: list[Decision] = []
-        consenting = _consent(turn, definition, bound, prepared, answer)
-        async with aclosing(consenting) as events:
+        events = _consent(turn, definition, bound, prepared, answer)
+        try:
             async for event in events:
                 yield event
+        finally:
+            await events.aclose()
         decision = answer[0]
         if isinstance(decision, Deny | Stop):
             yield _observation(turn, prepared, _denial(decision), failed=True)

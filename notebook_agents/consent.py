@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from notebook_agents.approval import (
 )
 from notebook_agents.tools.definition import ToolDefinition
 
-__all__ = ["Consent"]
+__all__ = ["Consent", "names_of"]
 
 _HARMLESS = "read"
 
@@ -119,3 +119,10 @@ class Consent:
             expires_at=now + self.timeout,
             **facts,
         )
+
+
+def names_of(tools: str | Iterable[str] | None) -> frozenset[str] | None:
+    """Give the names in ``approval_tools``; one text is one name."""
+    if tools is None:
+        return None
+    return frozenset([tools] if isinstance(tools, str) else tools)

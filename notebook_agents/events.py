@@ -7,7 +7,6 @@ readers of that list, and everything they show can be made again from
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -99,7 +98,7 @@ class Event:
             "agent": self.agent,
             "step": self.step,
         }
-        for name in _own_fields(type(self)):
+        for name in _OWN[type(self)]:
             data[name] = getattr(self, name)
         if self.counts_tokens:
             for name in _COUNTS:
@@ -235,10 +234,15 @@ class RetryEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent(Event):
-    """The last event of a run that reached an answer."""
+    """The last event of a run that reached an answer.
+
+    ``stop_reason`` is why the model ended: ``stop``, ``length``, ``refusal``
+    or ``content_filter``.
+    """
 
     event: ClassVar[str] = "answer"
     content: str = ""
+    stop_reason: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +277,15 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-@functools.cache
 def _own_fields(kind: type[Event]) -> tuple[str, ...]:
     return tuple(
         item.name
         for item in fields(kind)
         if item.name not in _SHARED and item.name not in _UNSERIALISED
     )
+
+
+_OWN = {kind: _own_fields(kind) for kind in _KINDS.values()}
 
 
 def event_from_dict(data: Mapping[str, Any]) -> Event:
@@ -312,6 +318,6 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         message = f"Unknown event kind {data['event']!r}; known kinds: {known}."
         raise ValueError(message)
     counts = {name: data.get(name, 0) for name in _COUNTS}
-    own = {name: data[name] for name in _own_fields(kind) if name in data}
+    own = {name: data[name] for name in _OWN[kind] if name in data}
     origin = Origin(data["run_id"], data["agent"])
     return kind(origin, data["seq"], data["ts"], data["step"], Usage(**counts), **own)

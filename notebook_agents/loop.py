@@ -46,22 +46,35 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
     ------
     Event
         Everything that happens, in order.
+
+    Notes
+    -----
+    Every generator here closes the one it reads from: left to the garbage
+    collector, tools would outlive a run that was stopped.
     """
     yield turn.event(TaskEvent, prompt=turn.prompt)
     for step in range(1, turn.max_rounds + 2):
         turn.step = step
-        async with aclosing(ask_model(turn)) as events:
+        events = ask_model(turn)
+        try:
             async for event in events:
                 yield event
+        finally:
+            await events.aclose()
         if not turn.reply.tool_calls:
             turn.finish(turn.reply.text, turn.reply.stop_reason)
-            yield turn.event(AnswerEvent, content=turn.answer)
+            yield turn.event(
+                AnswerEvent, content=turn.answer, stop_reason=turn.stop_reason
+            )
             return
         if step > turn.max_rounds:
             break
-        async with aclosing(settle_round(turn)) as events:
+        events = settle_round(turn)
+        try:
             async for event in events:
                 yield event
+        finally:
+            await events.aclose()
     turn.finish(EXHAUSTED, "max_tool_rounds")
     yield turn.event(ErrorEvent, reason="max_steps_reached", detail=EXHAUSTED)
 
@@ -108,10 +121,12 @@ async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
         for batch in batches(calls, parallel=turn.parallel_tools):
             # Questions first: a tool that blocks the cell would hide them.
             batch.sort(key=lambda call: not call.needs_consent)
-            merged = merge([settle_call(turn, call) for call in batch], turn.late)
-            async with aclosing(merged) as events:
+            events = merge([settle_call(turn, call) for call in batch], turn.late)
+            try:
                 async for event in events:
                     yield event
+            finally:
+                await events.aclose()
     finally:
         # Also when stopped: what has a result keeps it, the rest says why not.
         turn.close_round([call.call for call in calls], [call.result for call in calls])
@@ -137,7 +152,17 @@ async def merge(
 ) -> AsyncGenerator[Event, None]:
     """Run several generators at the same time; yield as things happen.
 
-    What cannot be yielded any more, because this was stopped, goes to ``late``.
+    Parameters
+    ----------
+    sources : sequence of async generator of Event
+        What to run.
+    late : list of Event
+        Takes what cannot be yielded any more, because this was stopped.
+
+    Yields
+    ------
+    Event
+        Of all sources, as they come.
     """
     queue: asyncio.Queue[Event | asyncio.Task[None]] = asyncio.Queue()
 

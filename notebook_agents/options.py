@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from notebook_agents.approval import Approver, Policy
 from notebook_agents.memory.store import MemoryBackend
 
-__all__ = ["RunOptions"]
+__all__ = ["RunOptions", "check_options"]
 
 
 class RunOptions(TypedDict, total=False):
@@ -38,3 +38,23 @@ class RunOptions(TypedDict, total=False):
     memory: MemoryBackend
     policy: Policy
     approver: Approver
+
+
+def check_options(options: RunOptions) -> None:
+    """Refuse a misspelt option, which would be ignored otherwise.
+
+    Parameters
+    ----------
+    options : RunOptions
+        What was passed.
+
+    Raises
+    ------
+    TypeError
+        If there is no option of that name, as for any function.
+    """
+    unknown = sorted(options.keys() - RunOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(RunOptions.__annotations__)
+        message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
+        raise TypeError(message)

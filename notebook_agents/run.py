@@ -44,7 +44,7 @@ from notebook_agents.results import (
     tool_calls_of,
 )
 from notebook_agents.turn import Turn
-from notebook_agents.waiting import CLEANUP_SECONDS, Waiter
+from notebook_agents.waiting import Waiter
 
 __all__ = ["Run"]
 
@@ -52,6 +52,9 @@ logger = logging.getLogger(__name__)
 
 STOPPED = "[stopped before the answer was complete]"
 FAILED = "[the run failed before there was an answer]"
+
+TELL_SECONDS = 0.5
+"""How long ``on_event`` may take over the last events of a stopped run."""
 
 OnEvent = Callable[[dict[str, Any]], Any]
 
@@ -277,7 +280,7 @@ class Run:
         detail = "The run was stopped." if is_stopped else str(error)
         self._append(turn.event(ErrorEvent, reason=reason, detail=detail))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLEANUP_SECONDS if is_stopped else None):
+            async with asyncio.timeout(TELL_SECONDS if is_stopped else None):
                 for event in self._events[began:]:
                     await self._tell(event)
 

@@ -18,6 +18,8 @@ __all__ = ["Turn"]
 
 E = TypeVar("E", bound=Event)
 
+_UNCOUNTED = Usage()
+
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
@@ -101,16 +103,20 @@ class Turn:
             next(self._numbers),
             time.time(),
             self.step,
-            self.usage,
+            self.usage if kind.counts_tokens else _UNCOUNTED,
             **fields,
         )
 
     def request(self) -> ModelRequest:
         """Write down what to ask the model next."""
+        tool_calling = dict(self.tool_calling)
+        if self.said and tool_calling.get("tool_choice") not in ("auto", "none"):
+            # A forced call has been made; forced again, it would never end.
+            tool_calling.pop("tool_choice", None)
         return ModelRequest(
             messages=[*self.prior, Message("user", self.prompt), *self.said],
             tools=[tool.schema for tool in self.tools.values()],
-            tool_calling=self.tool_calling,
+            tool_calling=tool_calling,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
         )

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from notebook_agents._version import __version__
-from notebook_agents.cli import models
+from notebook_agents.cli import demo, models
 from notebook_agents.errors import NotebookAgentsError
 
 __all__ = ["main"]
 
-COMMANDS: tuple[Callable[[argparse._SubParsersAction[argparse.ArgumentParser]], None], ...] = (
-    models.add_command,
-)
+COMMANDS: tuple[
+    Callable[[argparse._SubParsersAction[argparse.ArgumentParser]], None], ...
+] = (demo.add_command, models.add_command)
 """What adds each subcommand. A further one is a module beside `models` with an
 ``add_command`` that sets the default ``run``: a function from the parsed
 arguments to the exit code."""
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(chosen.run(chosen))
     except NotebookAgentsError as error:
-        print(f"notebook-agents: {error}", file=sys.stderr)  # noqa: T201 - a command
+        print(f"notebook-agents: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("notebook-agents: stopped", file=sys.stderr)  # noqa: T201 - a command
+        print("notebook-agents: stopped", file=sys.stderr)
         return 1
 
 

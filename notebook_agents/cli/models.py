@@ -74,7 +74,7 @@ def _where(chosen: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    print(line)  # noqa: T201 - what a command is for
+    print(line)
 
 
 class _Bar:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Unpack
+from typing import Any
 
 from notebook_agents.agent import Agent
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.renderer import CellRenderer
-from notebook_agents.options import RunOptions
 from notebook_agents.results import AgentResult, mark_displayed
 
 __all__ = ["show_run"]
@@ -19,7 +18,7 @@ async def show_run(
     prompt: str,
     *,
     approver: CellApprover,
-    **options: Unpack[RunOptions],
+    **options: Any,
 ) -> AgentResult[Any]:
     """Run an agent and show what happens in the calling cell.
 

@@ -52,7 +52,7 @@ _SMALL = "var(--jp-ui-font-size1, 13px)"
 
 _STATES: dict[str, tuple[str, str, str]] = {
     "running": ("\N{BLACK CIRCLE}", _BLUE, "running"),
-    "waiting": ("\N{DOUBLE VERTICAL BAR}\ufe0e", _AMBER, "waiting for approval"),
+    "waiting": ("\N{DOUBLE VERTICAL LINE}", _AMBER, "waiting for approval"),
     "done": ("\N{CHECK MARK}", _GREEN, "done"),
     "failed": ("\N{BALLOT X}", _RED, "failed"),
     "denied": ("\N{CIRCLED DIVISION SLASH}", _AMBER, "denied"),

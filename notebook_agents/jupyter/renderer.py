@@ -57,6 +57,7 @@ class CellRenderer:
         self._shown_elsewhere: set[str] = set()
         self._asked: set[str] = set()
         self._state: _State = "running"
+        self._told_state: _State = "running"
         self._usage = Usage()
         self._run: Run | None = None
         self._seen = 0
@@ -85,7 +86,7 @@ class CellRenderer:
         finally:
             clock.cancel()
             self._flush()
-            self._header.update(self._header_bundle(), raw=True)
+            self._tell_state()
 
     def catch_up(self) -> None:
         """Show everything that has happened so far, now."""
@@ -147,6 +148,8 @@ class CellRenderer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._state != self._told_state:
+            self._tell_state()
         for key in self._stale:
             if key not in self._shown_elsewhere:
                 self._show(key, self._transcript.bundle(key))
@@ -164,7 +167,11 @@ class CellRenderer:
     async def _keep_time(self) -> None:
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_CLOCKS)
-            self._header.update(self._header_bundle(), raw=True)
+            self._tell_state()
+
+    def _tell_state(self) -> None:
+        self._told_state = self._state
+        self._header.update(self._header_bundle(), raw=True)
 
     def _header_bundle(self) -> dict[str, str]:
         return header(

@@ -48,9 +48,13 @@ _Kind = TypeVar("_Kind", bound=Segment)
 
 _ENDS: dict[str, tuple[str, Level]] = {
     "cancelled": ("Stopped.", "info"),
-    "length": ("The answer was cut by the token limit.", "warning"),
     "max_steps_reached": ("", "warning"),
     "budget": ("", "warning"),
+}
+_CUT = {
+    "length": "The answer was cut off at the token limit (max_tokens).",
+    "content_filter": "The service cut the answer off for its content.",
+    "refusal": "The model refused to answer.",
 }
 
 
@@ -172,6 +176,8 @@ class Transcript:
 
     def _on_answer(self, event: AnswerEvent) -> None:
         self._set_text(event.step, event.content)
+        if event.stop_reason in _CUT:
+            self._notice(event.step, _CUT[event.stop_reason], level="warning")
         self._finish()
 
     def _set_text(self, step: int, text: str) -> None:

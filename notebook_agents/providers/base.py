@@ -224,12 +224,15 @@ class Provider(BaseProvider):
     ) -> AsyncGenerator[str, None]:
         """Ask once and yield the text, as in `BaseProvider.stream`."""
         request = _request_of(messages, tools, tool_calling)
-        async with aclosing(self.respond(request)) as deltas:
+        deltas = self.respond(request)
+        try:
             async for delta in deltas:
                 if isinstance(delta, ModelReply):
                     return
                 if isinstance(delta, TextDelta):
                     yield delta.text
+        finally:
+            await deltas.aclose()
         raise interrupted(self)
 
 

@@ -22,6 +22,7 @@ __all__ = ["build_app"]
 
 OPENAPI = "/openapi.json"
 _PAGES = {"openapi": "openapi", "swagger_ui_html": "docs", "redoc_html": "redoc"}
+_HIDDEN = frozenset({"root", "swagger_ui_redirect"})
 
 
 def build_app(service: Service) -> FastAPI:
@@ -49,15 +50,13 @@ def build_app(service: Service) -> FastAPI:
         middleware=_layers(service),
     )
     add_failure_handlers(app)
+    routers = [chat_routes(service), run_routes(service), approval_routes(service)]
     # The scheme only shows in the documentation; `BearerAuth` is what guards.
     scheme = [Depends(HTTPBearer(auto_error=False))] if config.has_auth else []
-    for router in (
-        chat_routes(service),
-        run_routes(service),
-        approval_routes(service),
-    ):
+    for router in routers:
         app.include_router(router, dependencies=scheme)
-    app.include_router(_utility_routes(service))
+    paths = _paths_of(*routers, app.router)
+    app.include_router(_utility_routes(service, paths))
     return app
 
 
@@ -99,7 +98,7 @@ def _cors(config: CORSConfig) -> Middleware:
     )
 
 
-def _utility_routes(service: Service) -> APIRouter:
+def _utility_routes(service: Service, paths: dict[str, str]) -> APIRouter:
     router = APIRouter(tags=["utility"])
     config = service.config
 
@@ -112,7 +111,7 @@ def _utility_routes(service: Service) -> APIRouter:
     @router.get(config.info_endpoint, name="info")
     async def info(request: Request) -> InfoResponse:
         """Tell what is served, and where."""
-        agent = service.agent
+        agent, base = service.agent, str(request.base_url).rstrip("/")
         return InfoResponse(
             agent_name=agent.name,
             agent_id=agent.agent_id,
@@ -120,7 +119,7 @@ def _utility_routes(service: Service) -> APIRouter:
             api_version=config.api_version,
             has_tools=bool(agent.tools),
             has_memory=True,
-            endpoints=_endpoints(request),
+            endpoints={name: base + path for name, path in paths.items()},
         )
 
     @router.get("/", include_in_schema=False)
@@ -129,32 +128,15 @@ def _utility_routes(service: Service) -> APIRouter:
         prefix = request.scope.get("root_path", "")
         return RedirectResponse(f"{prefix}{config.docs_url or config.info_endpoint}")
 
+    paths |= _paths_of(router)
     return router
 
 
-def _endpoints(request: Request) -> dict[str, str]:
-    base = str(request.base_url).rstrip("/")
-    named = {
-        _PAGES.get(route.name, route.name): base + route.path
-        for route in request.app.routes
-        if isinstance(route, Route)
+def _paths_of(*routers: APIRouter) -> dict[str, str]:
+    """Find what there is to call, by name."""
+    return {
+        _PAGES.get(route.name, route.name): route.path
+        for router in routers
+        for route in router.routes
+        if isinstance(route, Route) and route.name not in _HIDDEN
     }
-    return {name: url for name, url in named.items() if name in _PUBLIC}
-
-
-_PUBLIC = frozenset(
-    {
-        "chat",
-        "stream",
-        "run",
-        "run_events",
-        "run_cancel",
-        "approvals",
-        "approval_decide",
-        "health",
-        "info",
-        "docs",
-        "redoc",
-        "openapi",
-    }
-)

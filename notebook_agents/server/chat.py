@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
 
 from notebook_agents.server.failures import Refusal, timed_out
 from notebook_agents.server.runs import Order, ServedRun
@@ -77,7 +78,7 @@ def chat_routes(service: Service) -> APIRouter:
     @router.post(
         f"{path}/stream",
         name="stream",
-        response_class=EventStreamResponse,
+        response_class=StreamingResponse,
         responses=_FAILURES | _STREAM,
     )
     async def stream(
@@ -124,7 +125,7 @@ def run_routes(service: Service) -> APIRouter:
     @router.get(
         "/{run_id}/events",
         name="run_events",
-        response_class=EventStreamResponse,
+        response_class=StreamingResponse,
         responses=_STREAM,
     )
     async def events(

@@ -55,7 +55,7 @@ class Panel:
     def curl(self) -> str:
         """How to ask from a shell; the token is in a variable."""
         return (
-            f"curl {self.url}{self.chat_endpoint} -H 'Authorization: Bearer '$TOKEN "
+            f'curl {self.url}{self.chat_endpoint} -H "Authorization: Bearer $TOKEN" '
             """-H 'Content-Type: application/json' -d '{"message": "Hello"}\'"""
         )
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -174,7 +174,7 @@ class ServedRun:
                 self._clock.reschedule(when)
 
     async def _settle(self, limit: float) -> None:
-        events = [event async for event in self.run.events()]
+        events = self.run.recorded
         for event in events:
             if isinstance(event, ToolErrorEvent) and event.reason == RAISED:
                 logger.warning(
@@ -199,7 +199,7 @@ class ServedRun:
 
 
 def response_of(
-    result: AgentResult[object], order: Order, events: list[Event]
+    result: AgentResult[object], order: Order, events: Sequence[Event]
 ) -> ChatResponse:
     """Show a finished turn, without what only the operator may read.
 
@@ -209,7 +209,7 @@ def response_of(
         The outcome.
     order : Order
         What was asked for.
-    events : list of Event
+    events : sequence of Event
         What happened on the way.
 
     Returns

@@ -37,6 +37,10 @@ Show = Callable[[Any], tuple[str, str, dict[str, Any]]]
 
 HEARTBEAT = b": keepalive\n\n"
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
+# Line ends to readers that use Python's splitlines, though not to the standard.
+_SPLIT_BY_SOME = [
+    (char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\x85\u2028\u2029"
+]
 _NOT_IN_A_FIELD = re.compile(r"[\r\n\0]")
 _NOT_INTERMEDIATE = frozenset({"task", "answer", "error"})
 _SHARED = frozenset(
@@ -114,6 +118,8 @@ def encode_json(event: str, value: object, *, id: int | str = "") -> bytes:  # n
         The event.
     """
     data = to_json(value, fallback=str, inf_nan_mode="null")
+    for raw, escaped in _SPLIT_BY_SOME:
+        data = data.replace(raw, escaped)
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (str(id).encode(), event.encode(), data)
 
 

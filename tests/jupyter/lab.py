@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import nbformat
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
@@ -78,14 +78,9 @@ class Lab:
             self._call("DELETE", f"sessions/{session['id']}")
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}/api/{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-        )
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
+        answer = httpx.request(method, f"{self.url}/api/{path}", json=body, timeout=20)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
 
 
 class Notebook:
@@ -129,11 +124,13 @@ class Notebook:
         """Tell whether a cell runs."""
         return self.prompt(index).startswith("[*]")
 
+    def has_run(self, index: int) -> bool:
+        """Tell whether a cell has run to its end."""
+        return self.prompt(index)[1:2].isdigit()
+
     def wait_done(self, index: int, seconds: float = 30) -> None:
         """Wait until a cell has run."""
-        wait_until(
-            lambda: self.prompt(index)[1:2].isdigit(), seconds, self._state(index)
-        )
+        wait_until(lambda: self.has_run(index), seconds, self._state(index))
 
     def wait_shown(self, index: int, text: str, seconds: float = 20) -> None:
         """Wait until a cell shows a text."""
@@ -236,10 +233,9 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _answers(url: str) -> bool:
     try:
-        urllib.request.urlopen(f"{url}/api", timeout=1).close()
-    except OSError:
+        return httpx.get(f"{url}/api", timeout=1).is_success
+    except httpx.HTTPError:
         return False
-    return True
 
 
 def _log(folder: Path) -> str:

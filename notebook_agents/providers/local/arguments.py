@@ -64,10 +64,10 @@ _MAX_WORDS = 40
 _MAX_SPAN = 5
 """Words of the longest span."""
 _NUMBER = re.compile(r"(?<![\w.-])-?(?:0|[1-9]\d*)(?:\.\d+)?(?![\w-])")
-_NARROWING = frozenset(
-    "enum const format pattern properties minimum maximum exclusiveMinimum "
-    "exclusiveMaximum multipleOf minLength maxLength".split()
-)
+_NARROWING = {
+    *("enum", "const", "format", "pattern", "properties", "minLength", "maxLength"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+}
 """What a schema that already says more than its type has."""
 _EDGES = "\"'`.,;:!?()[]{}<>"
 
@@ -96,6 +96,11 @@ async def write_arguments(
         JSON text; valid under the schema unless it was cut.
     finish : str
         ``"length"`` if it was cut, else ``"stop"``.
+
+    Raises
+    ------
+    ContextLengthError
+        If the message is longer than the context.
     """
     schema = function.get("parameters") or {}
     if not schema.get("properties"):

@@ -77,7 +77,8 @@ class Asker:
         StreamInterruptedError
             If the end is missing.
         """
-        async with contextlib.aclosing(self.engine.chat(body)) as batches:
+        batches = self.engine.chat(body)
+        try:
             async for batch in batches:
                 text, reasoning = self._read(batch, answer)
                 if reasoning:
@@ -86,6 +87,8 @@ class Asker:
                 if text:
                     answer.text += text
                     yield TextDelta(text)
+        finally:
+            await batches.aclose()
         if not answer.finish:
             message = "The reply of local ended before it was complete. Run it again."
             raise StreamInterruptedError(message, provider="local", retryable=True)

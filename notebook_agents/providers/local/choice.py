@@ -43,11 +43,11 @@ _NUMBER_BONUS = 3.0
 _SCORED_TOKENS = 48
 """How much of a long message is looked at."""
 
-_COMMON_WORDS = frozenset(
-    "a an the of to and or in on for is are was were be i you me my it that this with "
-    "from by at as do does not all any what which how who please tell show give get "
-    "if can will name number".split()
-)
+_COMMON_WORDS = """
+a an the of to and or in on for is are was were be i you me my it that this with
+from by at as do does not all any what which how who please tell show give get if
+can will name number
+"""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _ENDINGS = ("ations", "ation", "ing", "ies", "es", "s", "ed", "y", "e")
 _MIN_STEM = 3
@@ -160,7 +160,9 @@ def evidence(function: Function, message: str) -> float:
         many numbers as it needs; less if there are too few of them.
     """
     parameters = (function.get("parameters") or {}).get("properties") or {}
-    spoken = " ".join([function["name"], function.get("description") or "", *parameters])
+    spoken = " ".join(
+        [function["name"], function.get("description") or "", *parameters]
+    )
     weight = _WORD_BONUS * len(_stems(spoken.replace("_", " ")) & _stems(message))
     needed = sum(
         schema.get("type") in {"integer", "number"} for schema in parameters.values()
@@ -186,8 +188,9 @@ def _grammar_of(tokens: Sequence[int], text: str) -> str:
 
 
 def _stems(text: str) -> set[str]:
+    common = _COMMON_WORDS.split()
     words = re.findall(r"[^\W\d_]+", text.lower())
-    return {_stem(word) for word in words if word not in _COMMON_WORDS}
+    return {_stem(word) for word in words if word not in common}
 
 
 def _stem(word: str) -> str:

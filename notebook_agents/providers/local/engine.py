@@ -5,15 +5,17 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import logging
 import os
 import secrets
+import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from notebook_agents._optional import require
 from notebook_agents.errors import AgentProviderError, ModelNotFoundError
@@ -68,21 +70,19 @@ class Engine:
         self._is_closed = False
         self._server: Any = None
 
-    async def chat(self, body: dict[str, Any]) -> AsyncGenerator[list[Chunk], None]:
-        """Send a chat request and yield what comes, as much as there is each time.
-
-        Closing the generator stops the generation, or takes the request out of
-        the line.
+    def chat(self, body: dict[str, Any]) -> AsyncGenerator[list[Chunk], None]:
+        """Send a chat request; what comes is yielded, all that is there each time.
 
         Parameters
         ----------
         body : dict
             An OpenAI chat request; streaming is added to it.
 
-        Yields
-        ------
-        list of dict
-            Chunks in OpenAI's shape, or one with the key ``error``.
+        Returns
+        -------
+        async generator of lists of dict
+            Chunks in OpenAI's shape, or one with the key ``error``. Closing it
+            stops the generation, or takes the request out of the line.
         """
         # Without progress reports the engine calls back, and can be stopped,
         # only when the whole prompt has been read.
@@ -96,9 +96,7 @@ class Engine:
         def work(server: Any, job: Job) -> None:
             server.handle_chat_completions(body, job.receive)
 
-        async with contextlib.aclosing(self._run(work)) as batches:
-            async for batch in batches:
-                yield batch
+        return self._run(work)
 
     async def tokenize(self, text: str) -> list[int] | None:
         """Split a text into the model's tokens; None where that cannot be done.
@@ -107,6 +105,11 @@ class Engine:
         ----------
         text : str
             What to split.
+
+        Returns
+        -------
+        list of int or None
+            The tokens.
         """
 
         def work(server: Any, job: Job) -> None:
@@ -123,9 +126,8 @@ class Engine:
         job = Job(work)
         self._enqueue(job)
         try:
-            async with contextlib.aclosing(job.batches()) as batches:
-                async for batch in batches:
-                    yield batch
+            while batch := await job.next_batch():
+                yield batch
         finally:
             job.stop()
             self._forget(job)
@@ -141,14 +143,21 @@ class Engine:
             job.abandon()
         return self._thread
 
-    def keep_forever(self) -> None:
-        """Make the loaded model outlive the interpreter.
+    def keep_forever(self) -> bool:
+        """Make a loaded model outlive the interpreter.
 
         In a forked child the engine's threads are gone, and freeing the model
         would wait for them without end.
+
+        Returns
+        -------
+        bool
+            Whether there is one.
         """
-        if self._server is not None:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+        if self._server is None:
+            return False
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+        return True
 
     def _end(self) -> list[Job]:
         with self._change:
@@ -251,6 +260,7 @@ class _Engines:
     """The engines of this process, one for each set of options."""
 
     def __init__(self) -> None:
+        self._has_lost_threads = False
         self._reset()
 
     def _reset(self) -> None:
@@ -260,8 +270,8 @@ class _Engines:
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
-            for engine in self._engines.values():
-                engine.keep_forever()
+            kept = [engine.keep_forever() for engine in self._engines.values()]
+            self._has_lost_threads = self._has_lost_threads or any(kept)
             self._reset()
 
     def get(self, options: EngineOptions, holder: object) -> Engine:
@@ -287,12 +297,28 @@ class _Engines:
 
     def close_all(self) -> None:
         self._check_process()
+        if self._has_lost_threads:
+            _leave_forked_child()
         with self._lock:
             engines = list(self._engines.values())
             self._engines.clear()
         for thread in [engine.close_at_exit() for engine in engines]:
             if thread is not None:
                 thread.join(_EXIT_WAIT)
+
+
+def _leave_forked_child() -> NoReturn:
+    """End a forked child of a process that had a model loaded.
+
+    The native library's own clean-up would hang or crash for want of its
+    threads. The exit code is 1 after an uncaught error and 0 otherwise; a child
+    that needs another one ends by `os._exit`, as those of multiprocessing do.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(1 if hasattr(sys, "last_value") else 0)
 
 
 # One set a process, because a model in memory is shared by all agents in it.
@@ -310,6 +336,11 @@ def engine_for(options: EngineOptions, holder: object) -> Engine:
         What to load, and how.
     holder : object
         Who uses it; kept by a weak reference.
+
+    Returns
+    -------
+    Engine
+        The one that all with these options share.
     """
     return _ENGINES.get(options, holder)
 

@@ -7,7 +7,7 @@ import http.client
 import json
 import urllib.parse
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["Chunk", "Job", "Work", "tokens_of"]
@@ -69,26 +69,23 @@ class Job:
         self.is_stopped = True
         self._is_abandoned = True
 
-    async def batches(self) -> AsyncGenerator[list[Chunk], None]:
-        """Yield what has come since the last time, until the work is done."""
+    async def next_batch(self) -> list[Chunk]:
+        """Wait for what has come since the last time; empty when all is done."""
         while True:
-            await self._arrived.wait()
-            self._arrived.clear()
             # Read before the queue is emptied, so that nothing is missed.
             is_done = self._is_done
-            batch = self._take()
+            batch = []
+            while self._chunks:
+                batch.append(self._chunks.popleft())
             if batch:
-                yield batch
+                return batch
             if is_done:
                 break
+            await self._arrived.wait()
+            self._arrived.clear()
         if self._error is not None:
             raise self._error
-
-    def _take(self) -> list[Chunk]:
-        batch = []
-        while self._chunks:
-            batch.append(self._chunks.popleft())
-        return batch
+        return []
 
     def _wake(self) -> None:
         if self._is_abandoned or (self._wake_is_pending and not self._is_done):
@@ -127,9 +124,7 @@ def tokens_of(address: str, api_key: str, text: str) -> list[int] | None:
     and 5 s is far more than a local answer needs.
     """
     place = urllib.parse.urlsplit(address)
-    connection = http.client.HTTPConnection(
-        place.hostname or "", place.port, timeout=5
-    )
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5)
     headers = {"Authorization": f"Bearer {api_key}", "Content-Type": "application/json"}
     try:
         connection.request("POST", "/tokenize", json.dumps({"content": text}), headers)

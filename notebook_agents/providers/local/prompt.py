@@ -94,7 +94,7 @@ def quoting_grammar(results: Sequence[tuple[str, str]]) -> str:
         GBNF. One short result may stand in one of a few sentences.
     """
     if len(results) == 1:
-        name, result = results[0][0], _quotable(results[0][1])
+        result = _quotable(results[0][1])
         if result and len(result.split()) <= _VALUE_WORDS and "\n" not in result:
             leads = ("The answer is ", "The result is ", "It is ")
             end = "" if result[-1] in ".!?" else "."
@@ -125,5 +125,7 @@ def _line(message: Message, names: dict[str, str]) -> dict[str, str]:
         name = names.get(message.tool_call_id or "", "the tool")
         return {"role": "user", "content": f"Result of {name}: {message.content}"}
     said = [message.content] if message.content else []
-    said += [f"I call {call.name} with {call.arguments}." for call in message.tool_calls]
+    said += [
+        f"I call {call.name} with {call.arguments}." for call in message.tool_calls
+    ]
     return {"role": message.role, "content": "\n".join(said)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -113,7 +112,7 @@ class LocalProvider(Provider):
             If the conversation is longer than the context.
         AgentProviderError
             If the model cannot be loaded, or was unloaded meanwhile.
-        """  # noqa: DOC502 - raised by what this calls
+        """
         self._options = self._find_options()
         asker = Asker(engine_for(self._options, self))
         call, stop_reason = await self._call(asker, request)
@@ -124,9 +123,12 @@ class LocalProvider(Provider):
             return
         answer = Answer()
         body = self._text_body(request)
-        async with contextlib.aclosing(asker.stream(body, answer)) as deltas:
+        deltas = asker.stream(body, answer)
+        try:
             async for delta in deltas:
                 yield delta
+        finally:
+            await deltas.aclose()
         yield ModelReply(
             text=answer.text,
             reasoning=answer.reasoning,

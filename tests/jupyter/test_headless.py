@@ -1,0 +1,165 @@
+"""Notebooks that run with nobody there: nbclient, papermill, nbconvert."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from nbconvert import HTMLExporter
+
+from tests.jupyter.cells import executed, text_of
+
+pytestmark = pytest.mark.notebook
+
+
+@pytest.fixture(scope="module")
+def denied():
+    """Ask for the same risky call from every entry point."""
+    return executed(
+        "agent = bot(['Let me see. ', call('delete', n=1)], 'It was **denied**.')",
+        "%%agent agent\ndelete",
+        "r = bot(call('delete', n=2), 'no').run_sync('delete'); r",
+        "r = await bot(call('delete', n=3), 'no').run('delete'); r",
+        "async for text in bot(call('delete', n=4), 'no').stream('x'): print(text)",
+        "log",
+    )
+
+
+@pytest.mark.parametrize("index", [2, 3, 4, 5])
+def test_a_risky_call_is_denied_at_once_and_the_flag_is_named(denied, index):
+    flag = "-y allow" if index == 2 else 'policy="allow"'
+    shown = text_of(denied.cells[index])
+    assert "needs approval and nobody is there to ask" in shown
+    assert flag in shown
+
+
+def test_no_denied_tool_has_run(denied):
+    assert text_of(denied.cells[6]) == "[]"
+
+
+def test_the_notebook_keeps_no_widget(denied):
+    assert "widgets" not in denied.metadata
+    assert "widget-view" not in json.dumps(denied)
+
+
+def test_the_answer_is_saved_as_markdown_with_readable_text(denied):
+    answers = [
+        output["data"]
+        for output in denied.cells[2].outputs
+        if "text/markdown" in output.get("data", {})
+    ]
+    assert answers[-1]["text/markdown"] == "It was **denied**."
+    assert answers[-1]["text/plain"] == "It was **denied**."
+    assert not any("text/html" in answer for answer in answers)
+
+
+def test_the_answer_is_in_the_cell_once(denied):
+    assert text_of(denied.cells[2]).count("It was **denied**.") == 1
+
+
+def test_the_value_of_the_cell_is_the_result(denied):
+    value = denied.cells[2].outputs[-1]
+    assert value["output_type"] == "execute_result"
+    assert value["data"]["text/plain"].startswith("<AgentResult: stop, 2 steps")
+
+
+def test_nbconvert_renders_the_answer_and_the_record(denied):
+    page, _ = HTMLExporter().from_notebook_node(denied)
+    assert "<strong>denied</strong>" in page
+    assert "nobody is there to ask" in page
+
+
+def test_dash_y_allow_runs_the_tool():
+    notebook = executed(
+        "agent = bot(call('delete', n=1), 'ok')",
+        "%%agent agent -y allow\ndelete",
+        "log",
+    )
+    assert "Approved" in text_of(notebook.cells[2])
+    assert text_of(notebook.cells[3]) == "['deleted 1']"
+
+
+def test_a_magic_works_under_time_and_capture():
+    notebook = executed(
+        "agent = bot('one', 'two', 'three')",
+        "%%time\n%%agent agent\nfirst",
+        "%%capture out\n%%agent agent\nsecond",
+        "print(len(out.outputs))",
+        "get_ipython().run_cell_magic('agent', 'agent -o third', 'x'); third.answer",
+    )
+    assert "one" in text_of(notebook.cells[2])
+    assert "Wall time" in text_of(notebook.cells[2])
+    assert int(text_of(notebook.cells[4])) >= 2
+    assert "three" in text_of(notebook.cells[5])
+
+
+def test_sync_and_async_tools_run_where_the_user_works():
+    notebook = executed(
+        "@tool\n"
+        "async def where() -> str:\n"
+        "    'Tell.'\n"
+        "    same = asyncio.get_running_loop() is kernel_loop\n"
+        "    return f'{threading.current_thread().name} {same}'\n"
+        "kernel_loop = asyncio.get_running_loop()\n"
+        "agent = bot([call('add', a=1, b=2), call('where')], 'ok')\n"
+        "agent.add_tool(where)",
+        "%%agent agent\nx",
+        "print(log, agent.last_run.recorded[-3:])",
+    )
+    shown = text_of(notebook.cells[3])
+    assert "['MainThread']" in shown
+    assert "MainThread True" in shown
+
+
+ERRORS = {
+    "%%agent nosuch\nhi": "There is no agent named 'nosuch' here; agents: agent",
+    "%%agent agent --bad\nhi": "unrecognized arguments: --bad. %%agent? lists",
+    "%%agent agent -y maybe\nhi": "invalid choice: 'maybe'",
+    "%%agent agent\n  ": "The cell is empty. Write below %%agent",
+    "%%agent agent --max-steps 0\nhi": "--max-steps is 0; it must be at least 1",
+    "%%agent agent -o 1x\nhi": "--out needs the name of a variable, not '1x'",
+    "%%agent agent -m nosuch:model\nhi": "There is no provider named 'nosuch'",
+    "%%agent agent -m openai:gpt\nhi": "Set OPENAI_API_KEY in your environment",
+    "%%agent agent -m local:nosuch\nhi": "nosuch",
+    "agent.run_sync('')": "The message is empty. Write what the agent should do",
+    "await agent.run('  ')": "The message is empty. Write what the agent should do",
+}
+
+
+@pytest.fixture(scope="module")
+def failed():
+    """Make every mistake once."""
+    return executed("agent = bot()", *ERRORS, allow_errors=True)
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_a_mistake_is_one_clear_line(failed, code):
+    cell = next(cell for cell in failed.cells if cell.source == code)
+    shown = text_of(cell).strip()
+    assert ERRORS[code] in shown
+    assert "Traceback" not in shown
+    lines = [line for line in shown.splitlines() if line.strip()]
+    assert len(lines) == 1, lines
+
+
+def test_an_unknown_tool_and_bad_arguments_do_not_end_the_cell():
+    notebook = executed(
+        "agent = bot([call('fly'), call('add', a='x', b=1)], 'sorry')",
+        "%%agent agent\nx",
+    )
+    shown = text_of(notebook.cells[2])
+    assert "Tool 'fly' is not registered. Tools here: add, delete" in shown
+    assert "sorry" in shown
+
+
+def test_the_extension_can_be_unloaded_and_loaded_again():
+    notebook = executed(
+        "agent = bot('back')",
+        "%unload_ext notebook_agents",
+        "print(get_ipython().find_cell_magic('agent'))",
+        "%load_ext notebook_agents",
+        "%load_ext notebook_agents",
+        "%%agent\nhi",
+    )
+    assert text_of(notebook.cells[3]).strip() == "None"
+    assert "back" in text_of(notebook.cells[6])

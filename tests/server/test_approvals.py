@@ -1,0 +1,193 @@
+"""Consent over HTTP: who decides, how often, and what becomes of the run."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from notebook_agents import call
+from notebook_agents.approval import Allow
+from notebook_agents.server import serve
+from tests.server.support import Caller, agent_of, erasing, kinds
+
+
+def _erasing_agent(done: list[str], **options):
+    script = [call("erase", table="sales"), "All done."]
+    return agent_of(*script, tools=[erasing(done)], **options)
+
+
+def _asked(frames) -> dict:
+    """Read on until a call waits."""
+    for frame in frames:
+        if frame.data["type"] == "approval_request":
+            return frame.data["data"]
+    pytest.fail("nothing was asked")
+
+
+def test_without_anybody_to_ask_the_call_is_denied_and_the_flag_named(served):
+    done = []
+    frames = served(_erasing_agent(done)).stream()
+    assert done == []
+    assert kinds(frames)[-1] == "done"
+    results = [f.data for f in frames if f.data.get("type") == "tool_result"]
+    assert 'approvals="wait"' in results[0]["data"]["content"]
+
+
+def test_a_call_that_is_allowed_runs(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        assert (asked["tool"], asked["args"]) == ("erase", {"table": "sales"})
+        assert asked["risk"] == "write"
+        (listed,) = caller.http.get("/approvals").json()["approvals"]
+        assert listed["id"] == asked["id"]
+        assert listed["run_id"] == caller.last.headers["x-run-id"]
+        assert done == []
+        answer = caller.http.post(f"/approvals/{asked['id']}", json={"decision": "allow"})
+        assert answer.json() == {"id": asked["id"], "decision": "allow"}
+        rest = list(frames)
+    assert done == ["sales"]
+    assert kinds(rest) == ["approval_result", "tool_result", "done"]
+    assert rest[0].data["data"]["by"] == "http"
+    assert caller.http.get("/approvals").json() == {"approvals": []}
+
+
+def test_a_denial_tells_the_model_why_and_the_run_goes_on(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        body = {"decision": "deny", "reason": "not on a Friday"}
+        caller.http.post(f"/approvals/{_asked(frames)['id']}", json=body)
+        rest = list(frames)
+    assert done == []
+    assert "not on a Friday" in rest[1].data["data"]["content"]
+    assert rest[-1].data["response"] == "All done."
+
+
+def test_a_stop_ends_the_run(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        caller.http.post(path, json={"decision": "stop"})
+        rest = list(frames)
+    assert done == []
+    assert kinds(rest)[-1] == "error"
+    assert rest[-1].data["error"] == "RunCancelledError"
+
+
+def test_only_the_first_decision_counts(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        bodies = [{"decision": "allow"}, {"decision": "deny"}]
+        with ThreadPoolExecutor(2) as pool:
+            codes = list(pool.map(lambda b: caller.http.post(path, json=b).status_code, bodies))
+        assert sorted(codes) == [200, 409]
+        list(frames)
+    late = caller.http.post(path, json={"decision": "allow"})
+    assert late.status_code == 409
+    assert late.json()["error"] == "AlreadyDecided"
+    assert len(done) <= 1
+
+
+def test_an_unknown_question_is_not_found(served):
+    caller = served(_erasing_agent([]), approvals="wait")
+    response = caller.http.post("/approvals/nope", json={"decision": "allow"})
+    assert response.status_code == 404
+
+
+def test_a_decision_that_is_none_leaves_the_question_open(served):
+    caller = served(_erasing_agent([]), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        assert caller.http.post(path, json={"decision": "maybe"}).status_code == 422
+        assert len(caller.http.get("/approvals").json()["approvals"]) == 1
+        caller.http.post(path, json={"decision": "deny"})
+        list(frames)
+
+
+def test_somebody_else_neither_sees_nor_decides_it(served):
+    keys = {"key-of-ada": "ada", "key-of-bob": "bob"}
+    done = []
+    owner = served(_erasing_agent(done), approvals="wait", api_keys=keys)
+    url = str(owner.http.base_url)
+    ada, bob = Caller(url, "key-of-ada"), Caller(url, "key-of-bob")
+    with ada.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        assert bob.http.get("/approvals").json() == {"approvals": []}
+        assert bob.http.post(path, json={"decision": "allow"}).status_code == 404
+        assert done == []
+        assert ada.http.post(path, json={"decision": "allow"}).status_code == 200
+        rest = list(frames)
+    assert rest[0].data["data"]["by"] == "http:ada"
+    ada.http.close()
+    bob.http.close()
+
+
+def test_a_client_that_goes_away_leaves_a_waiting_run_alone(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        run = f"/runs/{caller.last.headers['x-run-id']}"
+    assert caller.http.get(run).json()["status"] == "waiting_for_approval"
+    caller.http.post(f"/approvals/{asked['id']}", json={"decision": "allow"})
+    assert "event: done" in caller.http.get(f"{run}/events").text
+    assert caller.http.get(run).json()["response"]["response"] == "All done."
+    assert done == ["sales"]
+
+
+def test_a_client_that_waits_for_too_long_is_told_where_its_run_is(served):
+    """Design, section 17: 504 with the run, which stays pending."""
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.2)
+    response = caller.chat()
+    assert response.status_code == 504
+    assert response.json()["error"] == "TimeoutError"
+    run = f"/runs/{response.json()['run_id']}"
+    body = caller.http.get(run).json()
+    assert body["status"] == "waiting_for_approval"
+    caller.http.post(
+        f"/approvals/{body['approvals'][0]['id']}", json={"decision": "allow"}
+    )
+    assert "event: done" in caller.http.get(f"{run}/events").text
+    assert done == ["sales"]
+
+
+def test_waiting_for_a_person_is_not_counted_as_work(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.1)
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        # A client that is refused for want of time shows that it has passed.
+        assert caller.chat("Me too", conversation_id="x").status_code in {502, 504}
+        caller.http.post(f"/approvals/{asked['id']}", json={"decision": "allow"})
+        assert kinds(list(frames))[-1] == "done"
+
+
+def test_a_question_that_nobody_answers_is_a_no(served):
+    done = []
+    agent = _erasing_agent(done, approval_timeout=0.1)
+    frames = served(agent, approvals="wait").stream()
+    results = [f.data["data"] for f in frames if f.data.get("type") == "approval_result"]
+    assert (results[0]["decision"], results[0]["by"]) == ("deny", "timeout")
+    assert done == []
+
+
+def test_the_notebook_sees_open_questions_and_may_answer_first(caller_of):
+    done = []
+    server = serve(_erasing_agent(done), approvals="wait")
+    caller = caller_of(server)
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        (pending,) = server.approvals
+        assert pending.decide(Allow(), by="person")
+        path = f"/approvals/{asked['id']}"
+        assert caller.http.post(path, json={"decision": "deny"}).status_code == 409
+        list(frames)
+    assert done == ["sales"]
+    assert server.approvals == []

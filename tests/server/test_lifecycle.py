@@ -1,0 +1,245 @@
+"""Starting and stopping: ports, threads, loops, signals and open streams."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from notebook_agents import AgentConfigurationError
+from notebook_agents.errors import MissingExtraError, ServerStartError
+from notebook_agents.server import AgentServer, ServerConfig, lifecycle, serve
+from tests.server.support import Gate, agent_of, holding, kinds
+
+
+@contextmanager
+def _taken_port() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def _bind_again(port: int) -> None:
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", port))
+        again.listen()
+
+
+async def test_a_server_says_whether_it_runs_and_where():
+    """Requirements, check 34."""
+    server = AgentServer(agent_of(), ServerConfig(port=0))
+    assert (server.is_running, server.effective_port) == (False, 0)
+    with pytest.raises(RuntimeError, match="before the server"):
+        server.app  # noqa: B018 - the access is the test
+    await server.start()
+    try:
+        assert server.is_running
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            info = (await client.get("/info")).json()
+        assert f":{server.effective_port}/chat" in info["endpoints"]["chat"]
+        assert server.app.title == "Agent API"
+        with pytest.raises(RuntimeError, match="already running"):
+            await server.start()
+    finally:
+        await server.stop()
+    assert not server.is_running
+    await server.stop()
+
+
+async def test_a_bare_server_needs_a_user_but_no_key():
+    """Requirements, D12 and B6."""
+    server = AgentServer(agent_of("Hello!"), ServerConfig(port=0))
+    await server.start()
+    try:
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            missing = await client.post("/chat", json={"message": "Hi"})
+            body = {"message": "Hi", "user_id": "ada"}
+            given = await client.post("/chat", json=body)
+    finally:
+        await server.stop()
+    assert missing.status_code == 422
+    assert missing.json()["detail"] == "user_id: Field required"
+    assert given.json()["response"] == "Hello!"
+
+
+async def test_a_server_starts_again_after_a_stop_and_keeps_its_conversations():
+    server = AgentServer(agent_of("One.", "Two."), ServerConfig(port=0))
+    turns = []
+    for _ in range(2):
+        await server.start()
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            body = {"message": "Hi", "user_id": "ada", "conversation_id": "c"}
+            turns.append((await client.post("/chat", json=body)).json()["turn_number"])
+        await server.stop()
+    assert turns == [1, 2]
+
+
+def test_a_server_is_started_and_stopped_from_different_loops():
+    server = AgentServer(agent_of(), ServerConfig(port=0))
+    for step in (server.start(), server.stop()):
+        with asyncio.Runner() as runner:
+            runner.run(step)
+    assert not server.is_running
+
+
+def test_a_taken_port_is_an_error_of_the_caller_and_nothing_stays():
+    with _taken_port() as port:
+        threads = threading.active_count()
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
+            serve(agent_of(), port=port)
+        assert threading.active_count() == threads
+    assert serve(agent_of(), port=port).port == port
+
+
+def test_a_stop_frees_the_port_and_may_be_repeated():
+    server = serve(agent_of())
+    port = server.port
+    server.stop()
+    server.stop()
+    assert not server.is_running
+    _bind_again(port)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/health")
+
+
+def test_only_this_machine_is_let_in_unless_there_is_a_key():
+    with pytest.raises(AgentConfigurationError, match="api_key"):
+        AgentServer(agent_of(), ServerConfig(host="0.0.0.0"))  # noqa: S104 - refused
+    assert ServerConfig(host="0.0.0.0", api_key="k-1").has_auth  # noqa: S104 - not bound
+
+
+def test_a_certificate_that_is_not_there_is_told_and_frees_the_port():
+    config = ServerConfig(port=0, ssl_certfile="no.pem", ssl_keyfile="no.key")
+    server = AgentServer(agent_of(), config)
+    with pytest.raises(ServerStartError, match="FileNotFoundError"):
+        server.launch()
+    assert not server.is_running
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtraError, match=r"notebook-agents\[server\]"):
+        serve(agent_of())
+
+
+def test_the_signal_handlers_stay_as_they_were():
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    server = serve(agent_of())
+    httpx.get(f"{server.url}/health")
+    server.stop()
+    after = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert before == after
+
+
+def test_a_busy_caller_does_not_slow_the_server_down():
+    """The caller's loop and thread stand still while another thread asks."""
+    server = serve(agent_of())
+
+    async def busy() -> int:
+        with ThreadPoolExecutor(1) as pool:  # leaving it blocks this very loop
+            asked = pool.submit(httpx.get, f"{server.url}/health", timeout=2)
+            return asked.result().status_code
+
+    with asyncio.Runner() as runner:
+        assert runner.run(busy()) == 200
+
+
+def test_an_open_stream_ends_with_a_last_event_when_the_server_stops(served):
+    gate = Gate()
+    caller = served(holding(gate))
+    server = lifecycle_of(caller)
+    with caller.streaming() as frames, ThreadPoolExecutor(1) as pool:
+        assert next(frames).data["type"] == "tool_call"
+        stopping = pool.submit(server.stop)
+        rest = list(frames)
+        stopping.result(timeout=5)
+    assert kinds(rest)[-1] == "error"
+    assert kinds(rest).count("error") == 1
+    assert rest[-1].data["error"] == "ServerShutdown"
+    assert gate.left.is_set()
+    assert not server.is_running
+
+
+def test_a_client_that_waits_hears_of_the_stop_too(served):
+    gate = Gate()
+    caller = served(holding(gate))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(caller.chat)
+        gate.entering()
+        lifecycle_of(caller).stop()
+        response = waiting.result()
+    assert response.status_code == 503
+    assert response.json()["error"] == "ServerShutdown"
+
+
+def test_a_tool_may_stop_its_own_server(caller_of):
+    server = None
+
+    async def stop_serving() -> str:
+        """Stop serving."""
+        server.stop()
+        return "stopping"
+
+    from notebook_agents import call
+
+    server = serve(agent_of(call("stop_serving"), "Bye.", tools=[stop_serving]))
+    assert caller_of(server).chat().status_code in {200, 503}
+    server.stop()
+    assert not server.is_running
+
+
+SCRIPT = """
+import sys
+{prelude}
+import httpx
+from notebook_agents import Agent, ScriptedProvider
+from notebook_agents.server import serve
+server = serve(Agent(ScriptedProvider(["Hello!"])))
+headers = {{"Authorization": f"Bearer {{server.token}}"}}
+answer = httpx.post(f"{{server.url}}/chat", json={{"message": "Hi"}}, headers=headers)
+print(answer.json()["response"])
+"""
+
+
+@pytest.mark.parametrize(
+    "prelude",
+    ["", "import nest_asyncio2; nest_asyncio2.apply()"],
+    ids=["plain", "nested loops allowed"],
+)
+def test_a_process_that_ends_stops_its_server_without_a_word(prelude):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(prelude=prelude)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello!\n", "")
+
+
+def test_a_start_that_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr(lifecycle, "START_SECONDS", 0.0)
+    server = AgentServer(agent_of(), ServerConfig(port=0))
+    with pytest.raises(ServerStartError, match="too long"):
+        server.launch()
+    server.halt()
+    assert not server.is_running
+
+
+def lifecycle_of(caller):
+    """Find the handle that a client talks to."""
+    from notebook_agents.server import handle
+
+    url = str(caller.http.base_url).rstrip("/")
+    return next(each for each in handle._handles.values() if each.url == url)

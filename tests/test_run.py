@@ -1,0 +1,692 @@
+"""A run goes on by itself, can be followed from anywhere, and can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+import time
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from notebook_agents import (
+    Agent,
+    Allow,
+    Deny,
+    InMemoryStore,
+    ScriptedProvider,
+    Stop,
+    ToolCall,
+    call,
+    event_from_dict,
+    tool,
+)
+from notebook_agents.errors import (
+    AgentProviderError,
+    MemoryStoreError,
+    RunCancelledError,
+)
+from notebook_agents.providers.base import ModelReply, Provider, TextDelta
+from notebook_agents.sync import run_sync
+
+SOON = 1.0  # seconds within which a stopped run has ended
+
+
+async def cancelled(run) -> RunCancelledError:
+    """Stop a run and give its error; fail if that takes longer than a second."""
+    run.cancel()
+    with pytest.raises(RunCancelledError) as caught:
+        async with asyncio.timeout(SOON):
+            await run.result()
+    return caught.value
+
+
+def assert_fit_to_send(messages):
+    """Fail unless every call is answered once, right after it was made."""
+    waiting, seen = [], set()
+    for message in messages:
+        if message["role"] == "tool":
+            waiting.remove(message["tool_call_id"])
+            continue
+        assert waiting == [], "a call has no result"
+        waiting = [c["id"] for c in message.get("tool_calls", ())]
+        assert seen.isdisjoint(waiting)
+        assert len(set(waiting)) == len(waiting)
+        seen.update(waiting)
+        for one in message.get("tool_calls", ()):
+            assert isinstance(json.loads(one["function"]["arguments"]), dict)
+    assert waiting == []
+
+
+class Stuck(Provider):
+    """Says something and then nothing more."""
+
+    def __init__(self, *texts):
+        self.texts = texts
+        self.is_closed = False
+        self.is_waiting = asyncio.Event()
+
+    async def respond(self, request):
+        try:
+            for text in self.texts:
+                yield TextDelta(text)
+            self.is_waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            self.is_closed = True
+
+
+# ------------------------------------------------------------ following
+
+
+async def test_a_run_needs_nobody_to_follow_it(wait_until):
+    run = Agent(ScriptedProvider(["hi"])).start("go")
+    await asyncio.to_thread(wait_until, lambda: run.is_done)
+    assert (await run.result()).answer == "hi"
+
+
+def test_a_run_started_from_plain_code_goes_on_in_the_background(wait_until):
+    run = Agent(ScriptedProvider(["hi"])).start("go")
+    wait_until(lambda: run.is_done)
+    assert run_sync(run.result()).answer == "hi"
+
+
+async def test_events_are_numbered_without_gaps():
+    run = Agent(ScriptedProvider([call("no"), "hello there you"])).start("go")
+    assert [e.seq for e in (await run.result()).events] == list(range(1, 8))
+
+
+async def test_a_reader_can_catch_up_from_any_point():
+    run = Agent(ScriptedProvider(["hello there you"])).start("go")
+    await run.ended()
+    assert [e.seq async for e in run.events(after=2)] == [3, 4]
+    assert [e.seq async for e in run.events(after=99)] == []
+
+
+def test_readers_on_other_loops_see_every_event_once():
+    run = Agent(ScriptedProvider(["x" * 400], chunk=1)).start("go")
+
+    async def read(after):
+        return [e.seq async for e in run.events(after)]
+
+    seen = {}
+
+    def reader(number):
+        with asyncio.Runner() as runner:
+            seen[number] = runner.run(read(number))
+
+    threads = [threading.Thread(target=reader, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert seen == {n: list(range(n + 1, 403)) for n in range(6)}
+
+
+def test_the_last_event_is_never_lost_to_a_reader_on_another_loop():
+    async def read(run):
+        return [e.event async for e in run.events()][-1]
+
+    with asyncio.Runner() as runner:
+        for _ in range(100):
+            run = Agent(ScriptedProvider(["hi"])).start("go")
+            assert runner.run(read(run)) == "answer"
+
+
+async def test_a_reader_that_leaves_does_not_stop_the_run():
+    run = Agent(ScriptedProvider(["hello there you"])).start("go")
+    events = run.events()
+    await anext(events)
+    await events.aclose()
+    assert (await run.result()).stop_reason == "stop"
+
+
+async def test_the_events_of_a_run_can_be_made_again_from_json():
+    result = await Agent(ScriptedProvider([call("no"), "hello"])).run("go")
+    sent = json.loads(json.dumps([e.to_dict() for e in result.events]))
+    assert tuple(map(event_from_dict, sent)) == result.events
+
+
+async def test_ten_thousand_tokens_cost_no_more_than_ten_times_a_thousand():
+    async def seconds(tokens):
+        agent = Agent(ScriptedProvider(["x" * tokens], chunk=1))
+        began = time.process_time()
+        await agent.run("go")
+        return time.process_time() - began
+
+    await seconds(1000)
+    assert await seconds(10_000) < 30 * await seconds(1000)
+
+
+async def test_a_finished_agent_is_not_kept_alive():
+    agent = Agent(ScriptedProvider(["hi"]))
+    await agent.run("go")
+    there = weakref.ref(agent)
+    del agent
+    gc.collect()
+    assert there() is None
+
+
+async def test_asking_for_a_failure_again_does_not_grow_its_traceback():
+    run = Agent(ScriptedProvider([AgentProviderError("down")])).start("go")
+    sizes = []
+    for _ in range(3):
+        with pytest.raises(AgentProviderError) as caught:
+            await run.result()
+        sizes.append(len(caught.traceback))
+    assert len(set(sizes)) == 1
+
+
+# ------------------------------------------------------------ stopping
+
+
+async def test_a_run_is_stopped_while_the_model_speaks():
+    provider = Stuck("half an ", "answer")
+    agent = Agent(provider)
+    run = agent.start("go")
+    await provider.is_waiting.wait()
+    error = await cancelled(run)
+    assert provider.is_closed
+    assert error.result.stop_reason == "cancelled"
+    assert error.result.answer.startswith("half an answer\n\n[stopped")
+    assert agent.memory.messages == error.result.new_messages
+
+
+async def test_a_run_that_is_stopped_before_a_word_leaves_no_trace():
+    provider = Stuck()
+    agent = Agent(provider)
+    run = agent.start("go")
+    await provider.is_waiting.wait()
+    await cancelled(run)
+    assert agent.memory.all_messages == []
+
+
+async def test_an_async_tool_has_cleaned_up_before_a_stopped_run_has_ended():
+    began, order = asyncio.Event(), []
+
+    async def work() -> None:
+        try:
+            began.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+            order.append("cleaned up")
+
+    agent = Agent(ScriptedProvider([call("work")]), [work])
+    run = agent.start("go")
+    await began.wait()
+    await cancelled(run)
+    assert order == ["cleaned up"]
+    assert_fit_to_send(agent.memory.all_messages)
+    assert "Cancelled" in agent.memory.all_messages[2]["content"]
+
+
+async def test_a_run_is_stopped_while_a_thread_works():
+    began, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        go_on.wait(5)
+
+    agent = Agent(ScriptedProvider([call("work")]), [work])
+    run = agent.start("go")
+    await asyncio.to_thread(began.wait, 5)
+    await cancelled(run)
+    go_on.set()
+    assert_fit_to_send(agent.memory.all_messages)
+
+
+async def test_a_run_is_stopped_although_a_tool_will_not_stop(monkeypatch):
+    monkeypatch.setattr("notebook_agents.loop.CLEANUP_SECONDS", 0.1)
+    began, release = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        began.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    agent = Agent(ScriptedProvider([call("stubborn")]), [stubborn])
+    run = agent.start("go")
+    await began.wait()
+    await cancelled(run)
+    release.set()
+    assert_fit_to_send(agent.memory.all_messages)
+
+
+class Silent:
+    """An approver that never answers."""
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+        self.was_taken_down = False
+
+    async def ask(self, pending):
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_taken_down = True
+
+
+@tool(approval=True)
+def risky() -> str:
+    """Do something."""
+    return "done"
+
+
+async def test_a_run_is_stopped_while_a_question_waits():
+    approver = Silent()
+    agent = Agent(ScriptedProvider([call("risky")]), [risky], approver=approver)
+    run = agent.start("go")
+    await approver.asked.wait()
+    error = await cancelled(run)
+    assert approver.was_taken_down
+    assert run.approvals == []
+    assert [a["by"] for a in error.result.approvals] == ["cancelled"]
+    assert_fit_to_send(agent.memory.all_messages)
+
+
+@pytest.mark.parametrize("at", ["task", "action", "observation"])
+async def test_a_run_is_stopped_while_on_event_hangs(at):
+    reached = asyncio.Event()
+
+    async def on_event(event):
+        if event["event"] == at:
+            reached.set()
+            await asyncio.Event().wait()
+
+    script = [["Let me see. ", call("work")], "."]
+    agent = Agent(ScriptedProvider(script), [work_a_little], on_event=on_event)
+    run = agent.start("go")
+    await reached.wait()
+    await cancelled(run)
+    assert_fit_to_send(agent.memory.all_messages)
+
+
+@tool(name="work")
+async def work_a_little() -> str:
+    await asyncio.sleep(0)
+    return "done"
+
+
+async def test_on_event_that_hangs_for_ever_does_not_keep_a_stopped_run(monkeypatch):
+    monkeypatch.setattr("notebook_agents.run.TELL_SECONDS", 0.1)
+    reached = asyncio.Event()
+
+    async def on_event(event):
+        reached.set()
+        await asyncio.Event().wait()
+
+    run = Agent(ScriptedProvider(["hi"]), on_event=on_event).start("go")
+    await reached.wait()
+    error = await cancelled(run)
+    assert [e.event for e in error.result.events] == ["task", "error"]
+
+
+async def test_tools_are_stopped_too_when_on_event_hangs():
+    """They must not outlive the run, nor write into it afterwards."""
+    reached, order = asyncio.Event(), []
+
+    async def on_event(event):
+        if event["event"] == "observation" and not reached.is_set():
+            reached.set()
+            await asyncio.Event().wait()
+        elif event["event"] == "error":
+            order.append("run ends")
+
+    async def quick() -> str:
+        return "quick"
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            order.append("tool cleaned up")
+
+    script = [[call("quick"), call("slow")]]
+    agent = Agent(ScriptedProvider(script), [quick, slow], on_event=on_event)
+    run = agent.start("go")
+    await reached.wait()
+    error = await cancelled(run)
+    assert order == ["tool cleaned up", "run ends"]
+    results = [m["content"] for m in agent.memory.all_messages if m["role"] == "tool"]
+    assert results[0] == "quick"
+    assert "Cancelled" in results[1]
+    assert agent.memory.all_messages == error.result.new_messages
+
+
+async def test_an_answer_that_is_there_is_not_lost_to_a_late_stop():
+    reached = asyncio.Event()
+
+    async def on_event(event):
+        if event["event"] == "answer":
+            reached.set()
+            await asyncio.Event().wait()
+
+    agent = Agent(ScriptedProvider(["hello"]), on_event=on_event)
+    run = agent.start("go")
+    await reached.wait()
+    run.cancel()
+    result = await run.result()
+    assert (result.answer, result.stop_reason) == ("hello", "stop")
+    assert [m["content"] for m in agent.memory.messages] == ["go", "hello"]
+
+
+async def test_stopping_twice_loses_nothing():
+    provider = Stuck("half")
+
+    async def on_event(event):
+        await asyncio.sleep(0)
+
+    agent = Agent(provider, on_event=on_event)
+    run = agent.start("go")
+    await provider.is_waiting.wait()
+    for _ in range(5):
+        run.cancel()
+        await asyncio.sleep(0)
+    error = await cancelled(run)
+    assert error.result.answer.startswith("half")
+    assert len(agent.memory.messages) == 2
+
+
+async def test_a_stop_that_is_swallowed_still_stops_the_run():
+    reached = asyncio.Event()
+
+    async def on_event(event):
+        if event["event"] == "task":
+            reached.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return
+
+    run = Agent(ScriptedProvider(["hi"]), on_event=on_event).start("go")
+    await reached.wait()
+    await cancelled(run)
+
+
+async def test_a_finished_run_can_be_stopped_without_effect():
+    run = Agent(ScriptedProvider(["hi"])).start("go")
+    await run.ended()
+    run.cancel()
+    assert (await run.result()).answer == "hi"
+
+
+async def test_a_stopped_call_still_ends_in_one_observation():
+    """Design, section 17; whoever shows the call must be able to close it."""
+    began = asyncio.Event()
+
+    async def slow() -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    agent = Agent(ScriptedProvider([[call("slow"), call("slow")]]), [slow])
+    run = agent.start("go")
+    await began.wait()
+    error = await cancelled(run)
+    kinds = [e.event for e in error.result.events]
+    assert kinds == ["task", "action", "action", "observation", "observation", "error"]
+    assert [e.seq for e in error.result.events] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_cancelling_the_awaiting_task_stops_the_run():
+    provider = Stuck("half")
+    agent = Agent(provider)
+    task = asyncio.create_task(agent.run("go"))
+    await provider.is_waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert provider.is_closed
+    assert agent.last_run.is_done
+
+
+async def test_a_stop_as_answer_ends_the_run():
+    class Stopper:
+        async def ask(self, pending):
+            pending.decide(Stop(), by="person")
+
+    agent = Agent(
+        ScriptedProvider([[call("risky"), call("risky")]]), [risky], approver=Stopper()
+    )
+    with pytest.raises(RunCancelledError) as caught:
+        await agent.run("go")
+    assert caught.value.result.stop_reason == "cancelled"
+    assert "the user stopped the run" in caught.value.result.tool_calls[0]["content"]
+    assert_fit_to_send(agent.memory.all_messages)
+
+
+# ------------------------------------------------------------ being asked
+
+
+async def test_an_open_question_is_answered_through_the_run():
+    approver = Silent()
+    agent = Agent(ScriptedProvider([call("risky"), "."]), [risky], approver=approver)
+    run = agent.start("go")
+    await approver.asked.wait()
+    [pending] = run.approvals
+    assert run.decide(pending.request.id, Allow(), by="test")
+    assert not run.decide(pending.request.id, Deny(), by="late")
+    result = await run.result()
+    assert result.tool_calls[0]["content"] == "done"
+    assert not run.decide(pending.request.id, Deny(), by="too late")
+
+
+# ------------------------------------------------------------ keeping
+
+
+async def test_two_runs_at_once_do_not_mix_their_turns():
+    """Acceptance check 17."""
+    session = InMemoryStore().session()
+    one, two = Agent(Stuck(), memory=session), Agent(Stuck(), memory=session)
+    one, two = (
+        Agent(ScriptedProvider([call("work"), f"answer {n}"]), [work_a_little])
+        for n in "ab"
+    )
+    await asyncio.gather(
+        one.run("a", memory=session), two.run("b", memory=session)
+    )
+    said = [(m["role"], m["content"][-1]) for m in session.messages]
+    assert [role for role, _ in said] == ["user", "assistant"] * 2
+    assert said[0][1] == said[1][1]
+    assert said[2][1] == said[3][1]
+
+
+class BrokenStore(InMemoryStore):
+    async def save(self, scope, messages):
+        message = "the disk is full"
+        raise MemoryStoreError(message)
+
+
+async def test_an_answer_is_not_lost_when_it_cannot_be_stored():
+    result = await Agent(
+        ScriptedProvider(["hello"]), memory=BrokenStore().session()
+    ).run("go")
+    assert result.answer == "hello"
+    assert result.errors == ["The turn could not be stored: the disk is full"]
+
+
+async def test_a_store_that_cannot_be_read_fails_the_run_before_any_request():
+    class Unreadable(InMemoryStore):
+        async def load(self, scope):
+            message = "no connection"
+            raise MemoryStoreError(message)
+
+    provider = ScriptedProvider(["hello"])
+    with pytest.raises(MemoryStoreError, match="no connection"):
+        await Agent(provider, memory=Unreadable().session()).run("go")
+    assert provider.requests == []
+
+
+async def test_the_turn_is_stored_although_the_run_is_being_stopped():
+    saving, save_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(InMemoryStore):
+        async def save(self, scope, messages):
+            saving.set()
+            await save_on.wait()
+            await super().save(scope, messages)
+
+    session = Slow().session()
+    run = Agent(ScriptedProvider(["hello"]), memory=session).start("go")
+    await saving.wait()
+    run.cancel()
+    save_on.set()
+    assert (await run.result()).answer == "hello"
+    assert len(session.messages) == 2
+
+
+# ------------------------------------------------------------ being told
+
+
+async def test_on_event_that_fails_changes_nothing():
+    def on_event(event):
+        raise ZeroDivisionError
+
+    agent = Agent(ScriptedProvider(["hello"]), on_event=on_event)
+    assert (await agent.run("go")).answer == "hello"
+
+
+async def test_on_event_may_be_async():
+    told = []
+
+    async def on_event(event):
+        await asyncio.sleep(0)
+        told.append(event["event"])
+
+    await Agent(ScriptedProvider(["hello"]), on_event=on_event).run("go")
+    assert told == ["task", "answer"]
+
+
+# ------------------------------------------------------------ whatever happens
+
+
+class Decides:
+    """Answers as told; a class is raised."""
+
+    def __init__(self, answers):
+        self.answers = iter(answers)
+
+    async def ask(self, pending):
+        await asyncio.sleep(0)
+        answer = next(self.answers, Deny("enough"))
+        if answer is ZeroDivisionError:
+            raise ZeroDivisionError
+        pending.decide(answer, by="test")
+
+
+@tool(name="good")
+async def good_tool(ticks: int = 0) -> str:
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    return "good"
+
+
+@tool(name="bad", thread=False)
+def bad_tool() -> None:
+    raise ZeroDivisionError
+
+
+@tool(name="alone", sequential=True)
+async def sequential_tool() -> str:
+    await asyncio.sleep(0)
+    return "alone"
+
+
+@tool(name="asks", approval=True)
+async def asking_tool() -> str:
+    await asyncio.sleep(0)
+    return "asked"
+
+
+class Plays(Provider):
+    """Plays replies as they are, identifiers and all."""
+
+    def __init__(self, replies):
+        self.replies = iter(replies)
+        self.requests = []
+
+    async def respond(self, request):
+        self.requests.append([m.to_dict() for m in request.messages])
+        await asyncio.sleep(0)
+        reply = next(self.replies, ModelReply(text="end"))
+        if isinstance(reply, Exception):
+            raise reply
+        if reply.text:
+            yield TextDelta(reply.text)
+            await asyncio.sleep(0)
+        yield reply
+
+
+some_calls = st.builds(
+    ToolCall,
+    id=st.sampled_from(["", "a", "a_1", "b"]),
+    name=st.sampled_from(["good", "bad", "alone", "asks", "unknown"]),
+    arguments=st.sampled_from(["{}", '{"ticks": 3}', "{", "[]", "", "null"]),
+)
+some_replies = st.one_of(
+    st.builds(ModelReply, text=st.sampled_from(["", "hello"])),
+    st.builds(
+        ModelReply,
+        text=st.sampled_from(["", "let me see"]),
+        tool_calls=st.lists(some_calls, min_size=1, max_size=4).map(tuple),
+        stop_reason=st.sampled_from(["tool_calls", "tool_calls", "length"]),
+    ),
+    st.just(AgentProviderError("down")),
+)
+some_answers = st.lists(
+    st.sampled_from([Allow(), Deny("no"), Stop(), ZeroDivisionError]), max_size=4
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    replies=st.lists(some_replies, max_size=6),
+    answers=some_answers,
+    stops=st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=2, max_size=2),
+    parallel=st.booleans(),
+)
+def test_whatever_happens_the_history_can_be_sent_again(
+    replies, answers, stops, parallel
+):
+    provider = Plays(replies)
+    agent = Agent(
+        provider,
+        [good_tool, bad_tool, sequential_tool, asking_tool],
+        approver=Decides(answers),
+        parallel_tools=parallel,
+    )
+
+    async def turn(stop):
+        run = agent.start("go", max_tool_rounds=2)
+        for _ in range(stop or 0):
+            await asyncio.sleep(0)
+        if stop is not None:
+            run.cancel()
+        async with asyncio.timeout(5):
+            await run.ended()
+        return [event async for event in run.events()]
+
+    for stop in stops:
+        events = run_sync(turn(stop))
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        begun = [e.call_id for e in events if e.event == "action"]
+        ended = [e.call_id for e in events if e.event == "observation"]
+        assert sorted(begun) == sorted(ended)
+        asked = [e.request["id"] for e in events if e.event == "waiting_for_approval"]
+        decided = [e.request_id for e in events if e.event == "approval_result"]
+        assert set(asked) <= set(decided)
+        assert len(set(decided)) == len(decided)
+        assert events[-1].event in {"answer", "error"}
+    for messages in [*provider.requests, agent.memory.all_messages]:
+        assert_fit_to_send(messages)
+    finals = [m["role"] for m in agent.memory.messages]
+    assert finals == ["user", "assistant"] * (len(finals) // 2)
