@@ -83,6 +83,7 @@ class AgentStream:
         AgentResult
             As from ``agent.run(...)``.
         """
+        self._waiter.attend()
         return await self.run.result(waiter=self._waiter)
 
     def cancel(self) -> None:
@@ -90,6 +91,7 @@ class AgentStream:
         self.run.cancel()
 
     async def _events(self) -> AsyncGenerator[Event, None]:
+        self._waiter.attend()
         run = self.run
         events = run.events(waiter=self._waiter)
         try:
@@ -98,6 +100,7 @@ class AgentStream:
             await self.result()  # raises what ended the run, if it failed
         finally:
             await events.aclose()
+            self._waiter.close()  # nobody is here to run a tool any more
             if not run.is_done:
                 run.cancel()
 

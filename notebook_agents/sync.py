@@ -86,7 +86,7 @@ def current_waiter() -> Waiter | None:
 
 
 class Call(Generic[T]):
-    """A coroutine on the agent loop, started at once, and its outcome.
+    """A coroutine on the agent loop, and its outcome; it runs once waited for.
 
     Parameters
     ----------
@@ -107,14 +107,17 @@ class Call(Generic[T]):
                 "block everything. Use `await agent.run(...)` here."
             )
             raise RuntimeError(message)
+        self._coroutine = coroutine
         self._done = threading.Event()
         self._task: asyncio.Task[T] | None = None
-        context = contextvars.copy_context()
-        context.run(_waiter.set, waiter)
-        self._loop.call_soon_threadsafe(self._start, coroutine, context=context)
 
-    def _start(self, coroutine: Coroutine[Any, Any, T]) -> None:
-        self._task = self._loop.create_task(coroutine)
+    def _launch(self) -> None:
+        context = contextvars.copy_context()
+        context.run(_waiter.set, self._waiter)
+        self._loop.call_soon_threadsafe(self._start, context=context)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._coroutine)
         self._task.add_done_callback(self._finish)
 
     def _finish(self, task: asyncio.Task[T]) -> None:
@@ -147,6 +150,7 @@ class Call(Generic[T]):
             seconds later.
         """
         try:
+            self._launch()
             self._waiter.wait(self._done.is_set)
         except BaseException:
             self.cancel()
@@ -165,6 +169,8 @@ class Call(Generic[T]):
             Its result.
         """
         try:
+            self._waiter.attend()
+            self._launch()
             await self._waiter.wait_async(self._done.is_set)
         except BaseException:
             self.cancel()

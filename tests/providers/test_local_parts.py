@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +24,12 @@ from notebook_agents.providers.local import LocalProvider, weights
 from notebook_agents.providers.local.arguments import copied_from, numbers, spans
 from notebook_agents.providers.local.ask import Answer, Asker
 from notebook_agents.providers.local.choice import evidence, offered
+from notebook_agents.providers.local.engine import (
+    Engine,
+    EngineOptions,
+    release_engine,
+)
+from notebook_agents.providers.local.job import Job, tokens_of
 from notebook_agents.providers.local.prompt import (
     last_user_text,
     quoting_grammar,
@@ -32,7 +40,6 @@ from notebook_agents.providers.local.weights import find_weights, known_weights
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-    from pathlib import Path
 
 ADD = {
     "name": "add",
@@ -297,6 +304,35 @@ def test_a_very_long_result_is_quoted_in_part() -> None:
 
 
 # ---------------------------------------------------------------- engine's word
+
+
+async def test_a_closed_engine_takes_no_more_requests(tmp_path: Path) -> None:
+    options = EngineOptions(path=tmp_path / "m.gguf", n_ctx=8, n_threads=1)
+    engine = Engine(options)
+    engine.close()
+    with pytest.raises(AgentProviderError, match="was unloaded"):
+        await anext(engine.chat({}))
+
+
+async def test_an_abandoned_job_wakes_nobody() -> None:
+    job = Job(lambda *_: None)
+    waiting = asyncio.ensure_future(job.next_batch())
+    await asyncio.sleep(0)
+    job.abandon()
+    job.finish()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(waiting, 0.01)
+
+
+def test_without_an_answer_from_the_port_there_are_no_tokens() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        assert tokens_of(f"http://127.0.0.1:{port}", "key", "text") is None
+
+
+def test_letting_go_of_an_engine_that_was_never_made_does_nothing() -> None:
+    release_engine(EngineOptions(path=Path("x"), n_ctx=8, n_threads=1), object())
 
 
 class FakeEngine:

@@ -96,7 +96,7 @@ class Gate:
             """Hold on."""
             self.entered.set()
             try:
-                while not self.opened.is_set():
+                while not self.opened.is_set():  # noqa: ASYNC110 - set by a thread
                     await asyncio.sleep(0.005)
             finally:
                 self.left.set()

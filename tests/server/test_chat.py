@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from notebook_agents import InMemoryStore, call
-from notebook_agents.server import ServerConfig, serve
+from notebook_agents.server import serve
 from notebook_agents.server.schemas import ChatResponse
-from tests.server.support import add, agent_of, Gate, holding, requests_of
+from tests.server.support import Gate, add, agent_of, holding, requests_of
 
 FIELDS = {
     "response": str,
@@ -154,12 +154,5 @@ def test_conversations_are_kept_in_the_given_store(caller_of):
     server = serve(agent_of("Hello!"), store=store)
     conversation = str(uuid.uuid4())
     caller_of(server).chat("Hi", conversation_id=conversation, user_id="ada")
-    session = store.session(
-        conversation_id=conversation, user_id="ada", agent_id="bot"
-    )
+    session = store.session(conversation_id=conversation, user_id="ada", agent_id="bot")
     assert [m["content"] for m in session.messages] == ["Hi", "Hello!"]
-
-
-def test_a_missing_user_is_refused_where_none_is_assumed():
-    """Requirements, D12: `serve` assumes one, a bare server does not."""
-    assert ServerConfig().default_user_id is None

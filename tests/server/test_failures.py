@@ -134,5 +134,7 @@ def test_a_key_is_taken_out_of_messages_arguments_and_tracebacks():
     assert "known-secret" not in text
     assert "sk-abc" not in text
     assert "12345678" not in text
-    assert text.startswith("[redacted], Bearer [redacted], [redacted], /x?token=[redacted]&a=abc")
+    assert text.startswith(
+        "[redacted], Bearer [redacted], [redacted], /x?token=[redacted]&a=abc"
+    )
     assert "ValueError" in text

@@ -133,6 +133,17 @@ def test_without_the_extra_the_error_names_it(monkeypatch):
         serve(agent_of())
 
 
+def test_importing_the_package_does_not_load_the_web_framework():
+    code = (
+        "import sys, notebook_agents.server as s; s.ServerConfig(); "
+        "print(sorted({'fastapi', 'uvicorn', 'starlette'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, timeout=30
+    )
+    assert done.stdout.strip() == b"[]"
+
+
 def test_the_signal_handlers_stay_as_they_were():
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     server = serve(agent_of())
@@ -183,6 +194,18 @@ def test_a_client_that_waits_hears_of_the_stop_too(served):
     assert response.json()["error"] == "ServerShutdown"
 
 
+def test_whoever_waits_for_their_turn_hears_of_the_stop_too(served):
+    gate = Gate()
+    caller = served(holding(gate))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(caller.chat, conversation_id="c")
+        gate.entering()
+        second = pool.submit(caller.chat, conversation_id="c")
+        lifecycle_of(caller).stop()
+        responses = [first.result(), second.result()]
+    assert {each.status_code for each in responses} == {503}
+
+
 def test_a_tool_may_stop_its_own_server(caller_of):
     server = None
 
@@ -226,6 +249,35 @@ def test_a_process_that_ends_stops_its_server_without_a_word(prelude):
         timeout=30,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello!\n", "")
+
+
+FORKING = """
+import os, signal, socket
+from notebook_agents import Agent, ScriptedProvider
+from notebook_agents.server import serve
+server = serve(Agent(ScriptedProvider([])))
+port = server.port
+child = os.fork()
+if not child:
+    signal.pause()
+server.stop()
+try:
+    serve(Agent(ScriptedProvider([])), port=port).stop()
+finally:
+    os.kill(child, signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+def test_a_forked_child_does_not_hold_the_port():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_start_that_takes_too_long_is_given_up(monkeypatch):

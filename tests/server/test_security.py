@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from notebook_agents.server import CORSConfig, serve
-from tests.server.support import agent_of, Caller, Gate, holding, requests_of, TIMEOUT
+from tests.server.support import TIMEOUT, Caller, Gate, agent_of, holding, requests_of
 
 OPEN = {"health", "info", "docs", "openapi"}
 

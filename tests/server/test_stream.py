@@ -110,3 +110,14 @@ def test_a_client_that_stops_waiting_for_the_whole_answer_cancels_it_too(served)
         caller.http.post("/chat", json={"message": "Hi"}, timeout=0.1)
     gate.leaving()
     assert not gate.opened.is_set()
+
+
+def test_a_stream_whose_turn_does_not_come_is_a_504(served):
+    gate = Gate()
+    caller = served(holding(gate), request_timeout=0.2)
+    with caller.streaming(conversation_id="c") as frames:
+        next(frames)
+        body = {"message": "Me too", "conversation_id": "c"}
+        # The first is stopped at the same moment, so the second may just begin.
+        assert caller.http.post("/chat/stream", json=body).status_code in {200, 504}
+        assert kinds(list(frames))[-1] == "error"

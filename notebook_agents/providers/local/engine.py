@@ -94,7 +94,11 @@ class Engine:
         body = body | streaming
 
         def work(server: Any, job: Job) -> None:
-            server.handle_chat_completions(body, job.receive)
+            try:
+                server.handle_chat_completions(body, job.receive)
+            except (ValueError, RuntimeError) as error:
+                # What it cannot even begin with, such as an odd schema, is raised.
+                job.receive({"error": {"message": str(error)}})
 
         return self._run(work)
 

@@ -1,0 +1,229 @@
+"""`ServedRun`: one run, whose it is, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from notebook_agents.errors import RunCancelledError
+from notebook_agents.events import ErrorEvent, Event, ToolErrorEvent
+from notebook_agents.memory.scope import MemoryScope
+from notebook_agents.results import AgentResult
+from notebook_agents.run import Run
+from notebook_agents.server.failures import (
+    RAISED,
+    Failure,
+    Refusal,
+    public_text,
+    report,
+    shutting_down,
+    timed_out,
+)
+from notebook_agents.server.logs import logger
+from notebook_agents.server.schemas import ChatResponse
+
+__all__ = ["Order", "ServedRun", "response_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a request asks for.
+
+    Parameters
+    ----------
+    message : str
+        What the agent should do.
+    conversation_id : str
+        As the client wrote it.
+    scope : MemoryScope
+        Where the conversation is kept.
+    """
+
+    message: str
+    conversation_id: str
+    scope: MemoryScope
+
+    @property
+    def user_id(self) -> str:
+        """Who asks."""
+        return self.scope.user_id or ""
+
+
+class ServedRun:
+    """A run, whose it is, and what became of it.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    order : Order
+        What was asked for.
+    """
+
+    def __init__(self, run: Run, order: Order) -> None:
+        self.run = run
+        self.order = order
+        self.started_at = time.time()
+        self.has_asked = False
+        """Whether a call of it has waited for an approval."""
+        self.response: ChatResponse | None = None
+        self.failure: Failure | None = None
+        self.ended_by: Literal["", "timeout", "shutdown"] = ""
+        self._settled = asyncio.Event()
+        self._clock: asyncio.Timeout | None = None
+        self._open_questions = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call of it waits for an approval now."""
+        return bool(self.run.approvals)
+
+    async def outcome(self) -> ChatResponse:
+        """Await the end of the run.
+
+        Returns
+        -------
+        ChatResponse
+            The finished turn.
+
+        Raises
+        ------
+        Refusal
+            If the run failed.
+        """
+        await self._settled.wait()
+        if self.failure is not None:
+            refusal = Refusal.because_of(self.failure)
+            raise refusal
+        assert self.response is not None  # noqa: S101 - settled means one of the two
+        return self.response
+
+    def end(self, because: Literal["", "timeout", "shutdown"]) -> None:
+        """Stop the run, and remember why."""
+        self.ended_by = self.ended_by or because
+        self.run.cancel()
+
+    def abandon(self) -> None:
+        """Stop the run as nobody reads it; one that waits for a person stays."""
+        if not self.run.is_done and not self.is_waiting:
+            self.run.cancel()
+
+    async def drive(self, limit: float) -> None:
+        """Follow the run to its end, and stop it if it works for too long.
+
+        Parameters
+        ----------
+        limit : float
+            Seconds; they begin anew after each answered question.
+        """
+        try:
+            while not self.run.is_done:
+                await self._wait(limit)
+            await self._settle(limit)
+        except Exception as error:  # noqa: BLE001 - nobody may wait for ever
+            self.failure = report(error, run_id=self.run.id)
+        finally:
+            if self.response is None and self.failure is None:
+                self.failure = shutting_down(run_id=self.run.id)
+            self._settled.set()
+
+    async def _wait(self, limit: float) -> None:
+        try:
+            async with asyncio.timeout(limit) as self._clock:
+                await self.run.ended()
+        except TimeoutError:
+            if self.is_waiting:  # on a surface of the agent's own
+                await asyncio.gather(*(each.wait() for each in self.run.approvals))
+                return
+            self.end("timeout")
+            await self.run.ended()
+
+    @contextlib.contextmanager
+    def asking(self, limit: float) -> Iterator[None]:
+        """Stop the clock while a person thinks."""
+        self.has_asked = True
+        self._open_questions += 1
+        self._set_clock(None)
+        try:
+            yield
+        finally:
+            self._open_questions -= 1
+            if not self._open_questions:
+                self._set_clock(asyncio.get_running_loop().time() + limit)
+
+    def _set_clock(self, when: float | None) -> None:
+        with contextlib.suppress(RuntimeError):  # it has run out, or is over
+            if self._clock is not None:
+                self._clock.reschedule(when)
+
+    async def _settle(self, limit: float) -> None:
+        events = self.run.recorded
+        for event in events:
+            if isinstance(event, ToolErrorEvent) and event.reason == RAISED:
+                logger.warning(
+                    "tool %s failed in run %s\n%s",
+                    event.tool,
+                    self.run.id,
+                    event.detail,
+                )
+        try:
+            result = await self.run.result()
+        except Exception as error:  # noqa: BLE001 - told to whoever asks
+            self.failure = self._failed(error, limit)
+        else:
+            self.response = response_of(result, self.order, events)
+
+    def _failed(self, error: Exception, limit: float) -> Failure:
+        if isinstance(error, RunCancelledError) and self.ended_by == "timeout":
+            return timed_out(limit, run_id=self.run.id)
+        if isinstance(error, RunCancelledError) and self.ended_by == "shutdown":
+            return shutting_down(run_id=self.run.id)
+        return report(error, run_id=self.run.id)
+
+
+def response_of(
+    result: AgentResult[object], order: Order, events: Sequence[Event]
+) -> ChatResponse:
+    """Show a finished turn, without what only the operator may read.
+
+    Parameters
+    ----------
+    result : AgentResult
+        The outcome.
+    order : Order
+        What was asked for.
+    events : sequence of Event
+        What happened on the way.
+
+    Returns
+    -------
+    ChatResponse
+        Fit for a client.
+    """
+    errors = [
+        f"{event.tool}: {public_text(event)}"
+        if isinstance(event, ToolErrorEvent)
+        else event.reason
+        for event in events
+        if isinstance(event, ToolErrorEvent | ErrorEvent)
+    ]
+    if len(result.errors) > len(errors):  # the one that has no event
+        errors.append("The turn could not be stored.")
+    return ChatResponse(
+        response=result.answer,
+        response_markdown=result.answer,
+        message_id=result.message_id,
+        trace_id=result.trace_id,
+        conversation_id=order.conversation_id,
+        user_id=order.user_id,
+        invoked_flows=[],
+        invoked_tools=list(dict.fromkeys(call["tool"] for call in result.tool_calls)),
+        errors=errors,
+        turn_number=result.turn_number,
+        is_blocked=result.is_blocked,
+        latency_ms=result.latency_ms,
+    )

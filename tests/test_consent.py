@@ -1,0 +1,162 @@
+"""Which calls need consent, and when nobody has to be asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from notebook_agents import Agent, Allow, Deny, ScriptedProvider, call
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.tools import tool
+
+
+class Person:
+    """Notes what it is asked, and says no."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def ask(self, pending):
+        self.asked.append(pending.request.tool)
+        pending.decide(Deny("no"), by="person")
+
+
+def agent_with(*, person=None, args=None, agent=None, **options):
+    """Give an agent that calls ``work``, a tool with these options."""
+
+    async def work(x: int = 1) -> str:
+        return "done"
+
+    definition = tool(name="work", **options)(work)
+    script = [call("work", **(args or {})), "."]
+    return Agent(
+        ScriptedProvider(script), [definition], approver=person, **(agent or {})
+    )
+
+
+async def was_asked(**options):
+    person = Person()
+    await agent_with(person=person, **options).run("go")
+    return bool(person.asked)
+
+
+async def content(agent, **options):
+    return (await agent.run("go", **options)).tool_calls[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("options", "asks"),
+    [
+        ({}, False),
+        ({"approval": False}, False),
+        ({"approval": True}, True),
+        ({"approval": "risky"}, True),
+        ({"approval": "risky", "risk": "write"}, True),
+        ({"approval": "risky", "risk": "read"}, False),
+        ({"risk": "money"}, False),
+        ({"agent": {"approval_tools": ["work"]}}, True),
+        ({"agent": {"approval_tools": ["other"]}}, False),
+        ({"approval": True, "agent": {"approval_tools": ["other"]}}, True),
+    ],
+)
+async def test_a_call_needs_consent_if_its_tool_or_the_agent_says_so(options, asks):
+    assert await was_asked(**options) is asks
+
+
+@pytest.mark.parametrize(("x", "asks"), [(1, False), (100, True)])
+async def test_a_rule_looks_at_the_arguments(x, asks):
+    rule = {"approval": lambda args: args["x"] > 10}
+    assert await was_asked(args={"x": x}, **rule) is asks
+
+
+async def test_a_rule_that_fails_asks():
+    assert await was_asked(approval=lambda args: args["missing"])
+
+
+async def test_a_rule_cannot_change_the_arguments():
+    def rule(args):
+        args["x"] = "nonsense"
+        return False
+
+    assert await content(agent_with(args={"x": 2}, approval=rule)) == "done"
+
+
+async def test_arguments_that_do_not_fit_are_not_asked_about():
+    person = Person()
+    agent = agent_with(person=person, args={"x": "nonsense"}, approval=True)
+    assert (await content(agent)).startswith("Error")
+    assert person.asked == []
+
+
+# ------------------------------------------------------------ policies
+
+
+@pytest.mark.parametrize("way", ["agent", "run", "environment"])
+async def test_allow_runs_without_asking(way, monkeypatch):
+    person = Person()
+    options, agent = {}, {}
+    if way == "environment":
+        monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "allow")
+    else:
+        (agent if way == "agent" else options)["policy"] = "allow"
+    asks = agent_with(person=person, approval=True, agent=agent)
+    assert await content(asks, **options) == "done"
+    assert person.asked == []
+
+
+@pytest.mark.parametrize("policy", ["deny", "policy"])
+async def test_deny_denies_without_asking_and_names_the_flag(policy):
+    person = Person()
+    said = await content(agent_with(person=person, approval=True), policy=policy)
+    assert "Denied" in said
+    assert 'policy="allow"' in said
+    assert person.asked == []
+
+
+async def test_the_policy_of_a_run_wins_over_that_of_the_agent(monkeypatch):
+    monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "deny")
+    agent = agent_with(approval=True, agent={"policy": "deny"})
+    assert await content(agent, policy="allow") == "done"
+
+
+async def test_the_policy_of_the_agent_wins_over_the_environment(monkeypatch):
+    monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "allow")
+    agent = agent_with(approval=True, agent={"policy": "deny"})
+    assert "Denied" in await content(agent)
+
+
+async def test_ask_asks_whatever_the_environment_says(monkeypatch):
+    monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "allow")
+    person = Person()
+    await agent_with(person=person, approval=True).run("go", policy="ask")
+    assert person.asked == ["work"]
+
+
+async def test_a_decision_by_policy_is_told_but_nobody_waits():
+    result = await agent_with(approval=True).run("go", policy="deny")
+    kinds = [e.event for e in result.events]
+    assert "approval_result" in kinds
+    assert "waiting_for_approval" not in kinds
+    assert result.approvals[0]["by"] == "policy"
+
+
+@pytest.mark.parametrize("where", ["agent", "run"])
+async def test_a_policy_that_does_not_exist_is_refused(where):
+    with pytest.raises(AgentConfigurationError, match="ask, policy, allow, deny"):
+        if where == "agent":
+            Agent(policy="yes")
+        else:
+            await agent_with().run("go", policy="yes")
+
+
+async def test_a_word_in_the_environment_that_does_not_exist_is_refused(monkeypatch):
+    monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "yes")
+    with pytest.raises(AgentConfigurationError, match="NOTEBOOK_AGENTS_APPROVE"):
+        await agent_with().run("go")
+
+
+async def test_an_approver_can_be_given_to_one_run():
+    class Yes:
+        async def ask(self, pending):
+            pending.decide(Allow(), by="test")
+
+    assert await content(agent_with(approval=True), approver=Yes()) == "done"

@@ -1,0 +1,133 @@
+"""What the model reads of a value, and what a person sees of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from notebook_agents.tools.observation import (
+    BUNDLE_CHARACTERS,
+    MODEL_CHARACTERS,
+    bundle_of,
+    cut,
+    text_of,
+)
+
+
+class Rude:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+CIRCLE: list = []
+CIRCLE.append(CIRCLE)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        ("", ""),
+        (3, "3"),
+        (True, "true"),
+        ([1, "a", None], '[1,"a",null]'),
+        ({"a": {"b": 1}}, '{"a":{"b":1}}'),
+        ((1, 2), "[1,2]"),
+        (b"\xff", r"b'\xff'"),
+        (CIRCLE, "[[...]]"),
+    ],
+)
+def test_a_value_is_text_or_json_or_its_repr(value, text):
+    assert text_of(value) == text
+
+
+def test_nothing_is_said_in_words():
+    assert text_of(None) == "Done; the tool returned nothing."
+
+
+def test_an_object_within_json_is_its_repr():
+    assert json.loads(text_of({"a": range(3)}))["a"] in ("range(0, 3)", [0, 1, 2])
+
+
+@pytest.mark.parametrize("value", [Rude(), [Rude()], {"a": Rude()}, {Rude(): 1}])
+def test_a_broken_repr_does_no_harm(value):
+    assert "ZeroDivisionError" in text_of(value)
+
+
+def test_a_text_of_six_thousand_characters_is_whole():
+    """Design, section 5."""
+    text = "x" * MODEL_CHARACTERS
+    assert (MODEL_CHARACTERS, text_of(text)) == (6000, text)
+
+
+def test_a_longer_text_is_cut_and_says_so():
+    """Acceptance check 36."""
+    assert cut("x" * 6001) == "x" * 6000 + "\n[... 1 more characters cut]"
+
+
+def test_half_a_character_cannot_poison_the_next_request():
+    """As in the name of a file that is not UTF-8."""
+    assert text_of("caf\udce9").encode() == b"caf?"
+
+
+# ------------------------------------------------------------ for a person
+
+
+class Shown:
+    def __init__(self, **shows):
+        self.shows = shows
+
+    def _repr_html_(self):
+        return self.shows.get("html")
+
+    def _repr_png_(self):
+        return self.shows.get("png")
+
+    def _repr_mimebundle_(self, **_):
+        return self.shows.get("bundle")
+
+
+@pytest.mark.parametrize("value", [None, "a", 1, 1.5, True, [1], {"a": 1}, (1,)])
+def test_a_plain_value_needs_no_other_form(value):
+    assert bundle_of(value) == {}
+
+
+def test_a_value_is_shown_as_it_wants():
+    assert bundle_of(Shown(html="<b>a</b>")) == {"text/html": "<b>a</b>"}
+
+
+def test_a_picture_is_base64():
+    assert bundle_of(Shown(png=b"abc")) == {"image/png": "YWJj"}
+
+
+def test_data_and_metadata_may_come_together():
+    assert bundle_of(Shown(html=("<b>", {"isolated": True}))) == {"text/html": "<b>"}
+    bundle = ({"text/plain": "a"}, {"metadata": 1})
+    assert bundle_of(Shown(bundle=bundle)) == {"text/plain": "a"}
+
+
+def test_a_form_that_is_too_long_is_left_out():
+    assert bundle_of(Shown(html="x" * (BUNDLE_CHARACTERS + 1))) == {}
+
+
+def test_a_form_that_fails_is_left_out():
+    class Broken:
+        def _repr_html_(self):
+            raise ZeroDivisionError
+
+    assert bundle_of(Broken()) == {}
+
+
+def test_a_class_is_not_asked_for_the_form_of_its_objects():
+    assert bundle_of(Shown) == {}
+
+
+def test_what_an_object_says_it_has_is_not_believed():
+    """Such as a mock, or a proxy that answers to every name."""
+
+    class Anything:
+        def __getattr__(self, name):
+            return lambda *_, **__: "<b>"
+
+    assert bundle_of(Anything()) == {}
