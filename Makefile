@@ -34,7 +34,7 @@ test: setup  ## run the whole suite; faster: make test ARGS='-m "not notebook an
 notebooks: setup  ## execute the notebooks only
 	$(PY) -m pytest -m notebook $(ARGS)
 
-docs: setup  ## build the pages into docs/_build/html; a warning is an error
+docs: model  ## build the pages into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --quiet -W --keep-going -b html docs docs/_build/html
 
 build: setup  ## build the wheel, install it elsewhere, use it with no extra

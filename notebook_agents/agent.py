@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack
 
 from notebook_agents.approval import (
-    POLICIES,
     Approver,
     Callback,
     CallbackApprover,
     NobodyApprover,
     Policy,
+    checked_policy,
 )
 from notebook_agents.consent import Consent, names_of
 from notebook_agents.errors import AgentConfigurationError
@@ -144,9 +144,9 @@ class Agent:
         self.tools: dict[str, ToolDefinition] = {}
         for function in tools:
             self.add_tool(function)
-        self.policy = _checked_policy(policy)
+        self.policy = checked_policy(policy)
         self.last_run: Run | None = None
-        """The run that was started last."""
+        """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
         self._max_tokens = max_tokens
         self._temperature = temperature
@@ -361,7 +361,9 @@ class Agent:
             history=self._history,
             prior=options.get("prior_messages"),
         )
-        self.last_run = run = Run(turn, conversation, on_event=self._on_event)
+        run = Run(turn, conversation, on_event=self._on_event)
+        if "memory" not in options:
+            self.last_run = run
         return run
 
     def _rounds(self, asked: int | None) -> int:
@@ -373,7 +375,7 @@ class Agent:
         approver = self._approver or options.get("approver")
         if self._callback is not None:
             approver = CallbackApprover(self._callback)
-        policy = _checked_policy(options.get("policy")) or self.policy
+        policy = checked_policy(options.get("policy")) or self.policy
         return Consent(
             approver=approver or NobodyApprover(),
             policy=policy or get_settings().approve or "ask",  # type: ignore[arg-type]
@@ -391,10 +393,3 @@ def _checked_message(message: object) -> str:
         text = "The message is empty. Write what the agent should do."
         raise AgentConfigurationError(text)
     return message
-
-
-def _checked_policy(policy: Policy | None) -> Policy | None:
-    if policy is not None and policy not in POLICIES:
-        message = f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}."
-        raise AgentConfigurationError(message)
-    return policy

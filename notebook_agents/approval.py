@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, in_thread
 
@@ -35,6 +36,15 @@ Policy = Literal["ask", "policy", "allow", "deny"]
 """How calls that need consent are decided: ask a person, apply the rules
 alone, allow all, or deny all."""
 POLICIES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
+
+
+def checked_policy(policy: Policy | None) -> Policy | None:
+    """Give a policy back, if it is one or None."""
+    if policy is not None and policy not in POLICIES:
+        message = f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}."
+        raise AgentConfigurationError(message)
+    return policy
+
 
 Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
 

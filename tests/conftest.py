@@ -154,6 +154,20 @@ def chromium() -> str:
     return find_chromium() or pytest.skip("no Chromium is installed")
 
 
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """Fetch the embedded model as a user would, into the cache that is kept."""
+    from notebook_agents.providers.local.pull import pull_weights
+    from notebook_agents.providers.local.weights import DEFAULT_MODEL, known_weights
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NOTEBOOK_AGENTS_HOME", raising=False)
+        try:
+            return pull_weights(known_weights(DEFAULT_MODEL))[0]
+        except ValueError as error:
+            pytest.skip(f"the weights of the local model cannot be had: {error}")
+
+
 # ------------------------------------------------------------------- the skips
 
 

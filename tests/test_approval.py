@@ -187,15 +187,12 @@ async def test_an_approver_that_is_not_async_means_no():
 async def test_an_approver_that_returns_leaves_the_question_to_others():
     class Shows:
         async def ask(self, pending):
-            shown.append(pending)
+            shown.set()
 
-    shown = []
-    agent = agent_with(approver=Shows(), approval_timeout=5)
-    run = agent.start("go")
-    async with asyncio.timeout(5):
-        while not shown:
-            await asyncio.sleep(0)
-    run.decide(shown[0].request.id, Allow(), by="another cell")
+    shown = asyncio.Event()
+    run = agent_with(approver=Shows(), approval_timeout=5).start("go")
+    await shown.wait()
+    run.decide(run.approvals[0].request.id, Allow(), by="another cell")
     assert contents(await run.result()) == ["did 1"]
 
 
@@ -354,16 +351,15 @@ async def test_a_callback_that_fails_means_no():
 
 
 async def test_a_callback_that_blocks_does_not_block_the_loop():
-    asked, answer = threading.Event(), threading.Event()
+    loop, answer = asyncio.get_running_loop(), threading.Event()
+    asked = asyncio.Event()
 
     def callback(name, args):
-        asked.set()
+        loop.call_soon_threadsafe(asked.set)
         return answer.wait(5)
 
     run = agent_with(approval_callback=callback).start("go")
-    async with asyncio.timeout(5):
-        while not asked.is_set():
-            await asyncio.sleep(0)
+    await asked.wait()
     answer.set()
     assert contents(await run.result()) == ["did 1"]
 

@@ -141,11 +141,15 @@ async def test_a_decision_by_policy_is_told_but_nobody_waits():
 
 @pytest.mark.parametrize("where", ["agent", "run"])
 async def test_a_policy_that_does_not_exist_is_refused(where):
+    agent, options = (
+        ({"policy": "yes"}, {}) if where == "agent" else ({}, {"policy": "yes"})
+    )
+
+    async def ask():
+        await agent_with(agent=agent).run("go", **options)
+
     with pytest.raises(AgentConfigurationError, match="ask, policy, allow, deny"):
-        if where == "agent":
-            Agent(policy="yes")
-        else:
-            await agent_with().run("go", policy="yes")
+        await ask()
 
 
 async def test_a_word_in_the_environment_that_does_not_exist_is_refused(monkeypatch):

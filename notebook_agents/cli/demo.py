@@ -62,13 +62,14 @@ STEPS: tuple[tuple[str, str], ...] = (
         "%%agent writer\nIn two sentences, what is a Jupyter notebook?",
     ),
     (
-        "A tool call. The grammar forces this model to call `sales_of`; the\n"
-        "arguments and the words are its own.",
+        "A tool call. A grammar holds this small model: it must call `sales_of`, it\n"
+        "takes the argument out of your message, and it must quote the result. The\n"
+        "rest of the words are its own.",
         "%%agent analyst\nWhat are the sales of the North?",
     ),
     (
         "A tool that needs approval. Nobody can click here, so the policy says no.\n"
-        "The call itself is forced by the grammar again.",
+        "The call itself is forced by the grammar, as before.",
         "%%agent cleaner\nDelete the South from the sales.",
     ),
     (

@@ -165,7 +165,8 @@ class MemorySession:
     """
 
     def __init__(self, store: MemoryStore, scope: MemoryScope) -> None:
-        self._store = store
+        self.store = store
+        """Where the conversation is kept."""
         self.scope = scope
 
     @property
@@ -201,7 +202,7 @@ class MemorySession:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """What was asked and answered, without the steps in between."""
-        records = self._store.read(self.scope)
+        records = self.store.read(self.scope)
         return [
             from_record(record).to_dict()
             for record in records
@@ -211,7 +212,7 @@ class MemorySession:
     @property
     def all_messages(self) -> list[dict[str, Any]]:
         """Everything, with the tool calls and their results."""
-        return [from_record(item).to_dict() for item in self._store.read(self.scope)]
+        return [from_record(item).to_dict() for item in self.store.read(self.scope)]
 
     def add(self, message: dict[str, Any]) -> None:
         """Append one message.
@@ -221,15 +222,15 @@ class MemorySession:
         message : dict
             In the OpenAI chat shape.
         """
-        self._store.append(self.scope, message)
+        self.store.append(self.scope, message)
 
     def reset(self) -> None:
         """Forget the conversation."""
-        self._store.clear(self.scope)
+        self.store.clear(self.scope)
 
     async def load(self) -> list[Message]:
         """Read everything without blocking the loop."""
-        return await self._store.load(self.scope)
+        return await self.store.load(self.scope)
 
     async def save(self, messages: Sequence[Message]) -> None:
         """Append one turn without blocking the loop.
@@ -239,7 +240,7 @@ class MemorySession:
         messages : sequence of Message
             Oldest first.
         """
-        await self._store.save(self.scope, messages)
+        await self.store.save(self.scope, messages)
 
 
 _INTERMEDIATE = "intermediate"

@@ -11,10 +11,9 @@ from typing import Any, Literal, Self
 from notebook_agents.agent import Agent
 from notebook_agents.approval import PendingApproval
 from notebook_agents.hosts import current_host
-from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryStore
 from notebook_agents.server.config import ServerConfig
-from notebook_agents.server.lifecycle import AgentServer
+from notebook_agents.server.lifecycle import AgentServer, store_of
 from notebook_agents.server.panel import Panel
 
 __all__ = ["ServerHandle", "serve"]
@@ -58,7 +57,7 @@ def serve(
         What becomes of a call that needs consent. Left out, it waits for a
         decision in an interactive kernel, and is denied elsewhere.
     store : MemoryStore, optional
-        Where conversations are kept; in this process when left out.
+        Where conversations are kept; the agent's own store when left out.
 
     Returns
     -------
@@ -99,7 +98,7 @@ def serve(
             approvals=approvals or given.approvals or _default_approvals(),
         )
         if handle is None:
-            handle = ServerHandle(agent, wanted, store or InMemoryStore())
+            handle = ServerHandle(agent, wanted, store or store_of(agent))
             handle._start()  # noqa: SLF001 - same module
             _handles[agent.name] = handle
         else:

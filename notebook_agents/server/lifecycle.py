@@ -19,7 +19,7 @@ from notebook_agents._optional import require
 from notebook_agents.agent import Agent
 from notebook_agents.errors import NotebookAgentsError, ServerStartError
 from notebook_agents.memory.in_memory import InMemoryStore
-from notebook_agents.memory.store import MemoryStore
+from notebook_agents.memory.store import MemorySession, MemoryStore
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.logs import logger, redacted_logs
 from notebook_agents.settings import get_settings
@@ -51,6 +51,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go_after_fork)
 
 
+def store_of(agent: Agent) -> MemoryStore:
+    """Give the store of an agent's own conversation, or one in this process."""
+    memory = agent.memory
+    return memory.store if isinstance(memory, MemorySession) else InMemoryStore()
+
+
 class AgentServer:
     """Serve an agent from a background thread with a loop of its own.
 
@@ -64,8 +70,8 @@ class AgentServer:
     config : ServerConfig, optional
         How to serve it.
     store : MemoryStore, optional
-        Where conversations are kept; in this process when left out. It
-        outlives a stop.
+        Where conversations are kept; the agent's own store when left out, else
+        this process. It outlives a stop.
 
     Examples
     --------
@@ -90,7 +96,7 @@ class AgentServer:
     ) -> None:
         self.config = config or ServerConfig()
         self._agent = agent
-        self._store = store or InMemoryStore()
+        self._store = store or store_of(agent)
         self._lock = threading.Lock()
         self._service: Service | None = None
         self._app: FastAPI | None = None

@@ -29,7 +29,8 @@ writer = Agent("local", name="writer", max_tokens=400)
 
 def test_prompt_tool_approve_and_answer_on_the_embedded_model(lab, weights):
     """The call is forced by the grammar; its arguments and the answer are not."""
-    cells = (SETUP, "%%agent cleaner\nDelete the South from the sales.", "sales")
+    setup = f"%env NOTEBOOK_AGENTS_LOCAL_MODEL={weights}\n{SETUP}"
+    cells = (setup, "%%agent cleaner\nDelete the South from the sales.", "sales")
     with lab.notebook("embedded", *cells) as notebook:
         notebook.run(0)
         notebook.start(1)
@@ -38,10 +39,10 @@ def test_prompt_tool_approve_and_answer_on_the_embedded_model(lab, weights):
         assert "South" in notebook.shown(1)
         approve.click()
         notebook.wait_done(1, 60)
-        shown = notebook.shown(1)
-        assert "Approved by you" in shown
-        assert "<AgentResult: stop, 2 steps, 1 tool call" in shown
-        assert notebook.run(2).strip() == "{'North': 1204.5}"
+        notebook.wait_shown(1, "Approved by you")
+        notebook.wait_shown(1, "<AgentResult: stop, 2 steps, 1 tool call")
+        notebook.run(2)
+        notebook.wait_shown(2, "{'North': 1204.5}")
         saved = notebook.saved()["cells"][1]["outputs"]
         answers = [
             output["data"]["text/markdown"]
@@ -53,7 +54,7 @@ def test_prompt_tool_approve_and_answer_on_the_embedded_model(lab, weights):
 
 def test_stop_ends_a_streaming_answer_of_the_embedded_model(lab, weights):
     cells = (
-        SETUP,
+        f"%env NOTEBOOK_AGENTS_LOCAL_MODEL={weights}\n{SETUP}",
         "%%agent writer\nWrite a long story about the sea, with many chapters.",
         "%%agent writer\nSay hello.",
     )
@@ -64,5 +65,6 @@ def test_stop_ends_a_streaming_answer_of_the_embedded_model(lab, weights):
         assert notebook.is_busy(1)
         notebook.interrupt()
         notebook.wait_done(1, 5)
-        assert "KeyboardInterrupt" in notebook.shown(1)
-        assert "<AgentResult: stop" in notebook.run(2, 60)
+        notebook.wait_shown(1, "KeyboardInterrupt")
+        notebook.run(2, 60)
+        notebook.wait_shown(2, "<AgentResult: stop")

@@ -101,7 +101,7 @@ def test_styles_stand_at_the_tags(bundle):
     ("state", "words"),
     [
         ("running", "● run(a=1) · running"),
-        ("waiting", "\N{DOUBLE VERTICAL BAR}\ufe0e run(a=1) · waiting for approval"),
+        ("waiting", "\N{DOUBLE VERTICAL LINE} run(a=1) · waiting for approval"),
         ("done", "✓ run(a=1) · done"),
         ("failed", "✗ run(a=1) · failed"),
         ("denied", "⊘ run(a=1) · denied"),

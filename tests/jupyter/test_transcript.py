@@ -166,9 +166,7 @@ def test_a_question_is_no_segment_but_its_card_waits(story):
     story.call()
     ask = {"tool": "run", "call_id": "c1", "request": {"id": "q"}}
     assert story.tell(ApprovalRequestedEvent, **ask) == ["tool:c1"]
-    assert story.plain() == [
-        "\N{DOUBLE VERTICAL BAR}\ufe0e run() · waiting for approval"
-    ]
+    assert story.plain() == ["\N{DOUBLE VERTICAL LINE} run() · waiting for approval"]
 
 
 def test_an_approval_leaves_a_record_and_the_call_runs(story):
@@ -223,10 +221,6 @@ def test_a_retry_keeps_the_text_of_the_steps_before(story):
     [
         ({"reason": "cancelled"}, "• Stopped."),
         (
-            {"reason": "length"},
-            "⚠︎ Warning: The answer was cut by the token limit.",
-        ),
-        (
             {"reason": "max_steps_reached", "detail": "Too many."},
             "⚠︎ Warning: Too many.",
         ),
@@ -238,6 +232,14 @@ def test_an_error_ends_with_a_notice(story, fields, line):
     story.tell(ErrorEvent, **fields)
     assert story.plain() == ["partial", line]
     assert story.transcript.is_finished
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "refusal"])
+def test_an_answer_that_is_not_whole_says_so(story, reason):
+    story.say("partial")
+    assert story.tell(AnswerEvent, content="partial", stop_reason=reason)
+    assert story.plain()[0] == "partial"
+    assert story.plain()[1].startswith("⚠︎ Warning: The ")
 
 
 def test_a_call_that_was_running_when_the_run_ended_is_stopped(story):

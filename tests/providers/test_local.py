@@ -18,24 +18,11 @@ from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers.base import Delta, ModelReply, ModelRequest, TextDelta
 from notebook_agents.providers.local import LocalProvider
 from notebook_agents.providers.local.engine import engine_for
-from notebook_agents.providers.local.pull import pull_weights
-from notebook_agents.providers.local.weights import DEFAULT_MODEL, known_weights
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.local_model
-
-
-@pytest.fixture(scope="session")
-def weights() -> Path:
-    """Fetch the weights as a user would, into the cache that is kept between runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("NOTEBOOK_AGENTS_HOME", raising=False)
-        try:
-            return pull_weights(known_weights(DEFAULT_MODEL))[0]
-        except ValueError as error:
-            pytest.skip(f"the weights of the local model cannot be had: {error}")
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from notebook_agents.tools.observation import (
 
 
 class Rude:
+    """Cannot be written."""
+
     def __repr__(self):
         raise ZeroDivisionError
 
@@ -75,6 +77,8 @@ def test_half_a_character_cannot_poison_the_next_request():
 
 
 class Shown:
+    """Is shown as it is told."""
+
     def __init__(self, **shows):
         self.shows = shows
 

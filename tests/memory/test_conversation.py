@@ -1,0 +1,53 @@
+"""What goes before a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from notebook_agents import InMemoryStore, Message
+from notebook_agents.memory.conversation import Conversation
+
+
+def a_session(*records):
+    session = InMemoryStore().session()
+    for record in records:
+        session.add(record)
+    return session
+
+
+QUESTION = {"role": "user", "content": "1"}
+STEP = {"role": "assistant", "content": "plan", "intermediate": True}
+ANSWER = {"role": "assistant", "content": "one"}
+
+
+async def contents(conversation):
+    return [message.content for message in await conversation.load()]
+
+
+@pytest.mark.parametrize(
+    ("history", "seen"), [("full", ["1", "plan", "one"]), ("final", ["1", "one"])]
+)
+async def test_the_history_is_everything_or_the_finals(history, seen):
+    session = a_session(QUESTION, STEP, ANSWER)
+    assert await contents(Conversation(session, history=history)) == seen
+
+
+async def test_the_system_prompt_is_first_and_the_only_one():
+    session = a_session({"role": "system", "content": "old"}, QUESTION)
+    loaded = await Conversation(session, system_prompt="new").load()
+    assert loaded == [Message("system", "new"), Message("user", "1")]
+
+
+async def test_prior_messages_replace_what_is_stored():
+    conversation = Conversation(a_session(QUESTION), prior=[ANSWER])
+    assert await contents(conversation) == ["one"]
+
+
+async def test_no_prior_messages_are_not_the_same_as_none_given():
+    assert await contents(Conversation(a_session(QUESTION), prior=[])) == []
+
+
+async def test_turns_are_counted_by_their_questions():
+    conversation = Conversation(a_session(QUESTION, ANSWER, QUESTION, ANSWER))
+    await conversation.load()
+    assert conversation.facts()["turn_number"] == 3
