@@ -185,13 +185,13 @@ async def merge(
             else:
                 yield item
     finally:
-        running = [task for task in tasks if task.cancel()]
-        if running:  # a tool that will not stop must not hold the run
-            await asyncio.wait(running, timeout=CLEANUP_SECONDS)
-        while not queue.empty():
-            item = queue.get_nowait()
-            if isinstance(item, Event):
-                late.append(item)
+        try:
+            running = [task for task in tasks if task.cancel()]
+            if running:  # a tool that will not stop must not hold the run
+                await asyncio.wait(running, timeout=CLEANUP_SECONDS)
+        finally:
+            items = [queue.get_nowait() for _ in range(queue.qsize())]
+            late.extend(item for item in items if isinstance(item, Event))
 
 
 def _mark_seen(task: asyncio.Task[None]) -> None:

@@ -44,7 +44,7 @@ from notebook_agents.results import (
     tool_calls_of,
 )
 from notebook_agents.turn import Turn
-from notebook_agents.waiting import Waiter
+from notebook_agents.waiting import CLEANUP_SECONDS, Waiter
 
 __all__ = ["Run"]
 
@@ -88,7 +88,7 @@ class Run:
         self._events: list[Event] = []
         self._followers: list[Waiter] = []
         self._is_worth_keeping = True
-        self._is_stopped = False
+        self._stopped_at: float | None = None
         self._began = time.monotonic()
         self._result: AgentResult[Any] | None = None
         self._error: BaseException | None = None
@@ -141,9 +141,8 @@ class Run:
 
     def cancel(self) -> None:
         """Ask the run to stop; callable from any thread, and more than once."""
-        self._is_stopped = True
         with contextlib.suppress(RuntimeError):  # its loop has been closed
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            self._loop.call_soon_threadsafe(self._stop)
 
     async def events(
         self, after: int = 0, *, waiter: Waiter | None = None
@@ -228,6 +227,13 @@ class Run:
 
     # Driving it.
 
+    def _stop(self) -> None:
+        now = self._loop.time()
+        if self._stopped_at is None or now > self._stopped_at + CLEANUP_SECONDS:
+            # A second one too soon would cut the clean-up of tools short.
+            self._stopped_at = now
+            self._task.cancel()
+
     async def _drive(self) -> None:
         error: Exception | None = None
         try:
@@ -251,7 +257,7 @@ class Run:
             async for event in events:
                 self._append(event)
                 await self._tell(event)
-                if self._is_stopped and not turn.is_finished:
+                if self._stopped_at is not None and not turn.is_finished:
                     raise asyncio.CancelledError  # somebody swallowed the first
 
     async def _end(self, error: Exception | None) -> None:

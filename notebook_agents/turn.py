@@ -56,27 +56,29 @@ class Turn:
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
 
-    prior: Sequence[Message] = ()
+    prior: Sequence[Message] = field(default=(), init=False)
     """System prompt and history, as the model will see them."""
-    step: int = 0
+    step: int = field(default=0, init=False)
     """Model calls begun so far."""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage, init=False)
     """Token counts so far."""
-    reply: ModelReply = field(default_factory=ModelReply)
+    reply: ModelReply = field(default_factory=ModelReply, init=False)
     """The latest reply of the model."""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list, init=False)
     """Visible text of the reply that is still arriving."""
-    said: list[Message] = field(default_factory=list)
+    said: list[Message] = field(default_factory=list, init=False)
     """The messages of this turn after the user's, complete rounds only."""
-    answer: str = ""
+    answer: str = field(default="", init=False)
     """The final text."""
-    stop_reason: str = "stop"
+    stop_reason: str = field(default="stop", init=False)
     """Why the turn ended."""
-    is_finished: bool = False
+    is_finished: bool = field(default=False, init=False)
     """Whether the final answer has been written down."""
-    late: list[Event] = field(default_factory=list)
+    late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _numbers: Iterator[int] = field(
+        default_factory=lambda: itertools.count(1), init=False
+    )
 
     @property
     def partial(self) -> str:

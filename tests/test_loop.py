@@ -377,7 +377,7 @@ class _Replies(Provider):
 
 
 @pytest.mark.parametrize(
-    "names", [("", ""), ("x", "x"), ("a_2", "a", "a"), ("a", "a", "a_1")]
+    "names", [("", ""), ("x", "x"), ("a_3", "a", "a"), ("a", "a", "a_1")]
 )
 async def test_every_call_of_a_step_has_an_identifier_of_its_own(names):
     provider = _Replies(ids(*names), ModelReply(text="."))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import pickle
 import threading
 import time
 import weakref
@@ -293,6 +294,29 @@ async def test_a_run_is_stopped_while_a_question_waits():
     assert_fit_to_send(agent.memory.all_messages)
 
 
+async def test_a_run_is_stopped_while_a_callback_blocks():
+    asked, release = threading.Event(), threading.Event()
+
+    def callback(name, args):
+        asked.set()
+        return release.wait(5)
+
+    script = ScriptedProvider([call("risky")])
+    run = Agent(script, [risky], approval_callback=callback).start("go")
+    await asyncio.to_thread(asked.wait, 5)
+    await cancelled(run)
+    release.set()
+
+
+async def test_the_error_of_a_stopped_run_survives_pickling():
+    provider = Stuck("half")
+    run = Agent(provider).start("go")
+    await provider.is_waiting.wait()
+    error = await cancelled(run)
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert again.result.answer == error.result.answer
+
+
 @pytest.mark.parametrize("at", ["task", "action", "observation"])
 async def test_a_run_is_stopped_while_on_event_hangs(at):
     reached = asyncio.Event()
@@ -395,6 +419,50 @@ async def test_stopping_twice_loses_nothing():
     error = await cancelled(run)
     assert error.result.answer.startswith("half")
     assert len(agent.memory.messages) == 2
+
+
+async def test_stopping_twice_still_waits_for_the_clean_up_of_a_tool():
+    began, order = asyncio.Event(), []
+
+    async def work() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.02)
+            order.append("cleaned up")
+
+    run = Agent(ScriptedProvider([call("work")]), [work]).start("go")
+    await began.wait()
+    run.cancel()
+    await asyncio.sleep(0)
+    await cancelled(run)
+    assert order == ["cleaned up"]
+
+
+async def test_no_event_is_lost_when_the_task_is_cancelled_again():
+    began = asyncio.Event()
+
+    async def quick() -> str:
+        return "quick"
+
+    async def slow() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    script = [[call("slow"), call("quick")]]
+    run = Agent(ScriptedProvider(script), [quick, slow]).start("go")
+    await began.wait()
+    for _ in range(3):
+        run._task.cancel()
+        await asyncio.sleep(0)
+    await run.ended()
+    seqs = [event.seq async for event in run.events()]
+    assert seqs == list(range(1, len(seqs) + 1))
 
 
 async def test_a_stop_that_is_swallowed_still_stops_the_run():
@@ -646,7 +714,7 @@ some_answers = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(
     replies=st.lists(some_replies, max_size=6),
     answers=some_answers,

@@ -108,13 +108,17 @@ async def test_the_run_has_as_many_readers_as_one_likes():
 # ------------------------------------------------------------ leaving
 
 
+def long_answer():
+    return ScriptedProvider(["Hello there" * 100], delay=0.01)
+
+
 async def leave_early(stream):
     async for _ in stream:
         break
 
 
 async def test_leaving_early_stops_the_run():
-    agent = Agent(ScriptedProvider(["Hello there"], delay=0.01))
+    agent = Agent(long_answer())
     stream = agent.stream("hi")
     await leave_early(stream)
     gc.collect()
@@ -125,7 +129,7 @@ async def test_leaving_early_stops_the_run():
 
 
 async def test_closing_the_events_stops_the_run():
-    stream = Agent(ScriptedProvider(["Hello there"], delay=0.01)).stream("hi")
+    stream = Agent(long_answer()).stream("hi")
     async with contextlib.aclosing(stream.events()) as events:
         await anext(events)
     with pytest.raises(RunCancelledError):
@@ -133,7 +137,7 @@ async def test_closing_the_events_stops_the_run():
 
 
 async def test_an_error_of_the_reader_stops_the_run():
-    stream = Agent(ScriptedProvider(["Hello there"], delay=0.01)).stream("hi")
+    stream = Agent(long_answer()).stream("hi")
 
     async def stumble():
         async for _ in stream:
@@ -146,7 +150,7 @@ async def test_an_error_of_the_reader_stops_the_run():
 
 
 async def test_a_stream_can_be_cancelled_while_it_is_read():
-    stream = Agent(ScriptedProvider(["Hello there"], delay=0.01)).stream("hi")
+    stream = Agent(long_answer()).stream("hi")
 
     async def cancel_while_reading():
         async for _ in stream:
@@ -182,7 +186,7 @@ def test_a_stream_made_in_plain_code_is_read_on_any_loop():
 
 def test_a_loop_that_ends_takes_its_run_along():
     """No task is left behind that nobody awaits."""
-    agent = Agent(ScriptedProvider(["Hello there"], delay=0.01))
+    agent = Agent(long_answer())
 
     async def look():
         await anext(aiter(agent.stream("hi")))

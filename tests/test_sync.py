@@ -84,6 +84,15 @@ def test_run_sync_works_inside_a_tool_that_runs_in_the_cell():
     assert result.tool_calls[0]["content"] == "hello"
 
 
+async def test_run_sync_works_inside_an_async_tool_of_an_awaiting_cell():
+    async def ask_another() -> str:
+        return hello().run_sync("hi").answer
+
+    agent = Agent(ScriptedProvider([call("ask_another"), "done"]), [ask_another])
+    result = await Call(agent.run("go"), Waiter(runs_tools=True)).wait_async()
+    assert result.tool_calls[0]["content"] == "hello"
+
+
 def test_waiting_on_the_agent_loop_itself_is_refused_at_once():
     async def ask_another() -> str:
         return hello().run_sync("hi").answer
@@ -301,6 +310,23 @@ async def test_a_call_can_be_awaited():
         return asyncio.get_running_loop()
 
     assert await Call(ask(), Waiter()).wait_async() is agent_loop()
+
+
+async def test_what_is_awaited_knows_the_loop_from_its_first_step_on():
+    began = threading.Event()
+
+    class Late(Waiter):
+        async def wait_async(self, ready):
+            await asyncio.to_thread(began.wait, 5)
+            await super().wait_async(ready)
+
+    async def ask():
+        loop = waiter.loop
+        began.set()
+        return loop
+
+    waiter = Late()
+    assert await Call(ask(), waiter).wait_async() is asyncio.get_running_loop()
 
 
 async def test_cancelling_the_wait_cancels_the_call_and_lets_it_clean_up():

@@ -187,6 +187,32 @@ def test_many_wakes_from_many_threads_lose_no_news():
         thread.join()
 
 
+def test_one_wait_may_be_woken_many_times():
+    waiter, looked, is_ready = Waiter(), threading.Semaphore(0), threading.Event()
+
+    def look():
+        looked.release()
+        return is_ready.is_set()
+
+    def wake_again_and_again():
+        for _ in range(5):
+            looked.acquire(timeout=5)
+            waiter.wake()
+        looked.acquire(timeout=5)
+        is_ready.set()
+        waiter.wake()
+
+    async def wait():
+        async with asyncio.timeout(5):
+            await waiter.wait_async(look)
+
+    thread = threading.Thread(target=wake_again_and_again)
+    thread.start()
+    with asyncio.Runner() as runner:
+        runner.run(wait())
+    thread.join()
+
+
 @pytest.mark.parametrize("is_blocked", [True, False])
 def test_a_tick_is_told_whether_the_thread_blocks(is_blocked):
     ticks = []

@@ -52,7 +52,8 @@ class Lab:
         page = self._browser.new_page(viewport={"width": 1100, "height": 900})
         page.set_default_timeout(20_000)
         try:
-            page.goto(f"{self.url}/doc/tree/{path.name}", timeout=60_000)
+            # Without the reset, the last page's notebook would be opened as well.
+            page.goto(f"{self.url}/doc/tree/{path.name}?reset", timeout=60_000)
             notebook = Notebook(page, path)
             notebook.wait_for_kernel()
             yield notebook

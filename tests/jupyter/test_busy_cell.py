@@ -44,18 +44,21 @@ print("ready")
 @pytest.fixture
 def open_notebook(lab: Lab, request: pytest.FixtureRequest):
     """Open a notebook whose first cell has been run."""
-    opened = []
+    opened, notebooks = [], []
 
     def open_(*cells: str) -> Notebook:
         name = request.node.name.replace("[", "-").strip("]")
         context = lab.notebook(name, SETUP, *cells)
         notebook = context.__enter__()
         opened.append(context)
+        notebooks.append(notebook)
         notebook.run(0)
         notebook.wait_shown(0, "ready")
         return notebook
 
     yield open_
+    for notebook in notebooks:
+        notebook.screenshot(f"{request.node.name}-end".replace(" ", "-"))
     for context in opened:
         context.__exit__(None, None, None)
 
