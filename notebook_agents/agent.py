@@ -23,7 +23,12 @@ from notebook_agents.hosts import current_host
 from notebook_agents.memory.conversation import Conversation, History
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
-from notebook_agents.options import RunOptions, check_options
+from notebook_agents.options import (
+    RunOptions,
+    check_options,
+    checked_message,
+    checked_steps,
+)
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
@@ -150,7 +155,7 @@ class Agent:
         self._model = LazyProvider(client if client is not None else provider, model)
         self._max_tokens = max_tokens
         self._temperature = temperature
-        self._max_steps = max_steps
+        self._max_steps = checked_steps(max_steps)
         self._parallel_tools = (
             parallel_tools and self.tool_calling.get("parallel_tool_calls") is not False
         )
@@ -342,7 +347,7 @@ class Agent:
         check_options(options)
         turn = Turn(
             origin=Origin(uuid.uuid4().hex, self.name),
-            prompt=_checked_message(message),
+            prompt=checked_message(message),
             provider=self._model.get(),
             tools=dict(self.tools),
             consent=self._consent(options),
@@ -383,13 +388,3 @@ class Agent:
             tools=self._approval_tools,
             asks_all=self._callback is not None and self._approval_tools is None,
         )
-
-
-def _checked_message(message: object) -> str:
-    if not isinstance(message, str):
-        text = f"The message must be text, not {type(message).__name__}."
-        raise AgentConfigurationError(text)
-    if not message.strip():
-        text = "The message is empty. Write what the agent should do."
-        raise AgentConfigurationError(text)
-    return message

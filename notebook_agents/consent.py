@@ -88,7 +88,9 @@ class Consent:
             return Allow()
         if self.policy == "ask":
             return None
-        return Deny(f"denied by policy {self.policy!r}; to allow it, pass {self.flag}")
+        if self.policy == "deny":
+            return Deny("the policy is to deny")
+        return Deny(f"no rule of the policy allows it; to allow it, pass {self.flag}")
 
     async def ask(self, pending: PendingApproval) -> Decision:
         """Put a question and wait for its answer."""

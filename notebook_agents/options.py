@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from notebook_agents.approval import Approver, Policy
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.memory.store import MemoryBackend
 
 __all__ = ["RunOptions", "check_options"]
@@ -29,7 +30,8 @@ class RunOptions(TypedDict, total=False):
     policy : {"ask", "policy", "allow", "deny"}
         How calls that need consent are decided.
     approver : Approver
-        Whom to ask, instead of the front end.
+        Whom to ask instead of the front end, unless the agent has an approver
+        or a callback of its own.
     """
 
     system_prompt: str
@@ -58,3 +60,22 @@ def check_options(options: RunOptions) -> None:
         known = ", ".join(RunOptions.__annotations__)
         message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
         raise TypeError(message)
+
+
+def checked_steps(steps: int | None) -> int | None:
+    """Give a number of steps back, if an agent can work with it."""
+    if steps is not None and steps < 1:
+        message = f"max_steps is {steps}; an agent needs at least 1."
+        raise AgentConfigurationError(message)
+    return steps
+
+
+def checked_message(message: object) -> str:
+    """Give a message back, if it is text that says something."""
+    if not isinstance(message, str):
+        text = f"The message must be text, not {type(message).__name__}."
+        raise AgentConfigurationError(text)
+    if not message.strip():
+        text = "The message is empty. Write what the agent should do."
+        raise AgentConfigurationError(text)
+    return message

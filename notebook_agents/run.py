@@ -273,7 +273,8 @@ class Run:
     async def _end_early(self, error: Exception) -> None:
         turn = self._turn
         is_stopped = isinstance(error, RunCancelledError)
-        self._is_worth_keeping = bool(turn.said or turn.partial)
+        # Text without an end is nobody's answer, unless a person stopped it there.
+        self._is_worth_keeping = bool(turn.said or (is_stopped and turn.partial))
         mark = STOPPED if is_stopped else FAILED
         stop_reason = "cancelled" if is_stopped else "error"
         turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)

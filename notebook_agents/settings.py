@@ -89,8 +89,12 @@ def get_settings() -> Settings:
 
 
 def _environment() -> dict[str, str]:
-    merged = {**_dotenv(), **os.environ}
-    stripped = {name: value.strip() for name, value in merged.items()}
+    return {**_stripped(_dotenv()), **_stripped(os.environ)}
+
+
+def _stripped(values: Mapping[str, str]) -> dict[str, str]:
+    """Drop what is blank, so that it hides nothing."""
+    stripped = {name: value.strip() for name, value in values.items()}
     return {name: value for name, value in stripped.items() if value}
 
 

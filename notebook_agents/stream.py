@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
@@ -82,9 +83,18 @@ class AgentStream:
         -------
         AgentResult
             As from ``agent.run(...)``.
+
+        Raises
+        ------
+        CancelledError
+            If this is cancelled, which stops the run.
         """
         self._waiter.attend()
-        return await self.run.result(waiter=self._waiter)
+        try:
+            return await self.run.result(waiter=self._waiter)
+        except asyncio.CancelledError:
+            self.run.cancel()
+            raise
 
     def cancel(self) -> None:
         """Stop the run."""

@@ -103,12 +103,18 @@ async def test_allow_runs_without_asking(way, monkeypatch):
     assert person.asked == []
 
 
-@pytest.mark.parametrize("policy", ["deny", "policy"])
-async def test_deny_denies_without_asking_and_names_the_flag(policy):
+async def test_the_rules_alone_deny_without_asking_and_name_the_flag():
     person = Person()
-    said = await content(agent_with(person=person, approval=True), policy=policy)
-    assert "Denied" in said
+    said = await content(agent_with(person=person, approval=True), policy="policy")
+    assert "Denied: no rule of the policy allows it" in said
     assert 'policy="allow"' in said
+    assert person.asked == []
+
+
+async def test_deny_denies_without_asking():
+    person = Person()
+    said = await content(agent_with(person=person, approval=True), policy="deny")
+    assert said == "Denied: the policy is to deny. The tool was not run."
     assert person.asked == []
 
 

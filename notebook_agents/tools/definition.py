@@ -243,6 +243,8 @@ def _check_options(definition: ToolDefinition) -> None:
     problem = None
     if not (is_flag or callable(approval)):
         problem = f"approval={approval!r}: use True, False, 'risky' or a function."
+    elif inspect.iscoroutinefunction(approval):
+        problem = "an async approval rule: use a plain function of the arguments."
     elif definition.risk is not None and definition.risk not in RISKS:
         problem = f"risk={definition.risk!r}: use one of {', '.join(RISKS)}."
     elif timeout is not None and not _is_positive(timeout):
