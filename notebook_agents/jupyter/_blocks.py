@@ -63,7 +63,7 @@ class _Opening:
 
     @property
     def indent(self) -> int:
-        """Columns of the code in the innermost quote."""
+        """Where the code stands in the innermost quote, in columns."""
         inner = self.prefix.rpartition(">")[2]
         return len(inner.removeprefix(" ")) if self.quotes else len(inner)
 

@@ -107,7 +107,7 @@ class Transcript:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of all segments, in the order in which they are shown."""
+        """All keys, in the order in which their segments are shown."""
         return tuple(self._segments)
 
     def bundle(self, key: str) -> dict[str, str]:
