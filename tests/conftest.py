@@ -172,7 +172,12 @@ def weights() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a browser where there is none."""
+    """Put what needs a browser last, and skip it where there is none.
+
+    Playwright's loop runs in this thread for as long as the browser is open,
+    and no other loop could run beside it.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     if find_chromium():
         return
     for item in items:
