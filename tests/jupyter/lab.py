@@ -90,11 +90,15 @@ class Notebook:
     def __init__(self, page: Page, path: Path) -> None:
         self.page = page
         self.path = path
+        # On a busy machine JupyterLab now and then asks for the kernel first.
+        page.add_locator_handler(
+            page.locator(".jp-Dialog").filter(has_text="Select Kernel"), _accept
+        )
 
     def wait_for_kernel(self) -> None:
         """Wait until the kernel is idle for the first time."""
-        self.cell(0).locator(".cm-content").wait_for(timeout=60_000)
         idle = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
+        self.cell(0).locator(".cm-content").click(timeout=60_000)
         self.page.locator(idle).first.wait_for(timeout=60_000)
 
     def cell(self, index: int) -> Locator:
@@ -166,6 +170,10 @@ class Notebook:
         folder = os.environ.get("SCREENSHOTS")
         if folder:
             self.page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def _accept(dialog: Locator) -> None:
+    dialog.locator("button.jp-mod-accept").click()
 
 
 def wait_until(condition: Any, seconds: float, state: Any) -> None:
