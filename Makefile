@@ -47,7 +47,7 @@ model: setup  ## fetch the weights of the embedded model, once
 demo: model  ## an agent in a real kernel, on the embedded model, in this terminal
 	$(PY) -m notebook_agents.cli.main demo
 
-lab: setup  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab notebooks
+lab: model  ## open the notebooks in JupyterLab; as root: make lab ARGS=--allow-root
+	$(BIN)/jupyter lab notebooks $(ARGS)
 
 ci: check test docs build  ## everything that has to pass

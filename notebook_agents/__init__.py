@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     )
     from notebook_agents.events import event_from_dict
     from notebook_agents.memory.in_memory import InMemoryStore
+    from notebook_agents.memory.named import list_sessions, open_session
     from notebook_agents.memory.scope import MemoryScope, create_conversation_id
+    from notebook_agents.memory.sqlite import SQLiteStore
     from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
     from notebook_agents.messages import Message, ToolCall
     from notebook_agents.providers.base import BaseProvider, ProviderResponse
@@ -62,6 +64,7 @@ _HOME = {
     "NotebookAgentsError": "errors",
     "ProviderResponse": "providers.base",
     "Run": "run",
+    "SQLiteStore": "memory.sqlite",
     "ScriptedProvider": "providers.scripted",
     "ServerConfig": "server",
     "Stop": "approval",
@@ -69,6 +72,8 @@ _HOME = {
     "call": "providers.scripted",
     "create_conversation_id": "memory.scope",
     "event_from_dict": "events",
+    "list_sessions": "memory.named",
+    "open_session": "memory.named",
     "register_provider": "providers.registry",
     "serve": "server",
     "tool": "tools.decorator",
@@ -96,6 +101,7 @@ __all__ = [
     "NotebookAgentsError",
     "ProviderResponse",
     "Run",
+    "SQLiteStore",
     "ScriptedProvider",
     "ServerConfig",
     "Stop",
@@ -104,6 +110,8 @@ __all__ = [
     "call",
     "create_conversation_id",
     "event_from_dict",
+    "list_sessions",
+    "open_session",
     "register_provider",
     "serve",
     "tool",

@@ -15,6 +15,7 @@ from notebook_agents.approval import (
     NobodyApprover,
     Policy,
     checked_policy,
+    enclosing_approver,
 )
 from notebook_agents.consent import Consent, names_of
 from notebook_agents.errors import AgentConfigurationError
@@ -28,13 +29,15 @@ from notebook_agents.options import (
     check_options,
     checked_message,
     checked_steps,
+    checked_tokens,
+    checked_tools,
+    spelled_out,
 )
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
 from notebook_agents.results import AgentResult
 from notebook_agents.run import OnEvent, Run
-from notebook_agents.settings import get_settings
 from notebook_agents.stream import AgentStream
 from notebook_agents.sync import on_agent_loop, run_sync
 from notebook_agents.tools.definition import ToolDefinition
@@ -147,13 +150,13 @@ class Agent:
         )
         self.tool_calling = dict(tool_calling or {})
         self.tools: dict[str, ToolDefinition] = {}
-        for function in tools:
+        for function in checked_tools(tools):
             self.add_tool(function)
         self.policy = checked_policy(policy)
         self.last_run: Run | None = None
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
-        self._max_tokens = max_tokens
+        self._max_tokens = checked_tokens(max_tokens)
         self._temperature = temperature
         self._max_steps = checked_steps(max_steps)
         self._parallel_tools = (
@@ -214,6 +217,7 @@ class Agent:
 
     # Four ways to run, one execution.
 
+    @spelled_out
     async def run(
         self, message: str, **options: Unpack[RunOptions]
     ) -> AgentResult[Any]:
@@ -226,9 +230,8 @@ class Agent:
         ----------
         message : str
             What the agent should do.
-        **options
-            As in `RunOptions`: ``system_prompt``, ``prior_messages``,
-            ``max_tool_rounds``, ``memory``, ``policy``, ``approver``.
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
+            As in `RunOptions`.
 
         Returns
         -------
@@ -254,6 +257,7 @@ class Agent:
         options.setdefault("approver", host.approver())
         return await host.wait_async(self._run(message, options))
 
+    @spelled_out
     def run_sync(self, message: str, **options: Unpack[RunOptions]) -> AgentResult[Any]:
         """Ask and wait for the result, from sync code anywhere.
 
@@ -263,7 +267,7 @@ class Agent:
         ----------
         message : str
             What the agent should do.
-        **options
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
             As in `RunOptions`.
 
         Returns
@@ -283,6 +287,7 @@ class Agent:
         options.setdefault("approver", host.approver())
         return host.wait(self._run(message, options))
 
+    @spelled_out
     def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream:
         """Ask and read the answer as it arrives.
 
@@ -290,7 +295,7 @@ class Agent:
         ----------
         message : str
             What the agent should do.
-        **options
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
             As in `RunOptions`.
 
         Returns
@@ -308,6 +313,7 @@ class Agent:
             waiter,
         )
 
+    @spelled_out
     def start(self, message: str, **options: Unpack[RunOptions]) -> Run:
         """Ask and return at once; the run goes on in the background.
 
@@ -315,7 +321,7 @@ class Agent:
         ----------
         message : str
             What the agent should do.
-        **options
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
             As in `RunOptions`.
 
         Returns
@@ -380,10 +386,9 @@ class Agent:
         approver = self._approver or options.get("approver")
         if self._callback is not None:
             approver = CallbackApprover(self._callback)
-        policy = checked_policy(options.get("policy")) or self.policy
         return Consent(
-            approver=approver or NobodyApprover(),
-            policy=policy or get_settings().approve or "ask",  # type: ignore[arg-type]
+            approver=approver or enclosing_approver() or NobodyApprover(),
+            policy=checked_policy(options.get("policy")) or self.policy,
             timeout=self._approval_timeout,
             tools=self._approval_tools,
             asks_all=self._callback is not None and self._approval_tools is None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import threading
 import time
@@ -17,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, in_thread
 
@@ -99,9 +100,16 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Run the call."""
+    """Run the call.
+
+    Parameters
+    ----------
+    args : mapping, optional
+        All the arguments to run it with instead; the model is told.
+    """
 
     kind = "allow"
+    args: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,9 @@ class Stop:
 
 Decision = Allow | Deny | Stop
 
+Check = Callable[[Mapping[str, Any]], Any]
+"""Makes a call of arguments; raises `ToolArgumentsError` if they do not fit."""
+
 
 class PendingApproval:
     """A request that waits for its one answer.
@@ -129,14 +140,20 @@ class PendingApproval:
     ----------
     request : ApprovalRequest
         What is asked.
+    check : callable, optional
+        Looks at edited arguments before they count; without it there may be
+        none.
     """
 
-    def __init__(self, request: ApprovalRequest) -> None:
+    def __init__(self, request: ApprovalRequest, check: Check | None = None) -> None:
         self.request = request
+        self._check = check
         self.by = ""
         """Who answered; empty until then."""
         self.decision: Decision | None = None
         """The answer; None until then."""
+        self.edited: Any = None
+        """What ``check`` made of edited arguments; None if they are as asked."""
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._answered = asyncio.Event()
@@ -155,14 +172,28 @@ class PendingApproval:
         -------
         bool
             Whether this answer counts.
+
+        Raises
+        ------
+        ToolArgumentsError
+            If edited arguments do not fit; the question then stays open.
         """
+        edited = None if self.decision else self._edited(decision)
         with self._lock:
             if self.decision is not None:
                 return False
-            self.decision, self.by = decision, by
+            self.decision, self.by, self.edited = decision, by, edited
         with contextlib.suppress(RuntimeError):  # the run's loop has been closed
             self._loop.call_soon_threadsafe(self._answered.set)
         return True
+
+    def _edited(self, decision: Decision) -> Any:
+        if not isinstance(decision, Allow) or decision.args is None:
+            return None
+        if self._check is None:
+            message = "The arguments of this call cannot be changed."
+            raise ToolArgumentsError(message, tool=self.request.tool)
+        return self._check(decision.args)
 
     async def wait(self) -> Decision:
         """Await the answer."""
@@ -185,6 +216,27 @@ class Approver(Protocol):
         pending : PendingApproval
             The question.
         """
+
+
+_enclosing: contextvars.ContextVar[Approver | None] = contextvars.ContextVar(
+    "notebook_agents_approver", default=None
+)
+
+
+def ask_like(approver: Approver) -> None:
+    """Let agents that run within this context ask where this one asks.
+
+    Parameters
+    ----------
+    approver : Approver
+        The surface of the run whose tool is about to start.
+    """
+    _enclosing.set(approver)
+
+
+def enclosing_approver() -> Approver | None:
+    """Give the surface of the run whose tool runs here, if one does."""
+    return _enclosing.get()
 
 
 class CallbackApprover:
@@ -304,20 +356,24 @@ class Approvals:
     def __len__(self) -> int:
         return len(self._pending)
 
-    def add(self, request: ApprovalRequest) -> PendingApproval:
+    def add(
+        self, request: ApprovalRequest, check: Check | None = None
+    ) -> PendingApproval:
         """Open a question.
 
         Parameters
         ----------
         request : ApprovalRequest
             What is asked.
+        check : callable, optional
+            As in `PendingApproval`.
 
         Returns
         -------
         PendingApproval
             Among the open ones until it is removed.
         """
-        pending = PendingApproval(request)
+        pending = PendingApproval(request, check)
         self._pending[request.id] = pending
         self._all_answered.clear()
         return pending

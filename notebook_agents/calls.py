@@ -5,11 +5,13 @@ Whatever happens, a call ends in exactly one observation.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from typing import Any
 
-from notebook_agents.approval import Decision, Deny, Stop
+from notebook_agents.approval import Decision, Deny, Stop, ask_like
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -28,6 +30,8 @@ from notebook_agents.turn import Turn
 
 __all__ = ["PreparedCall", "StopRequested", "prepare", "settle_call"]
 
+EDITED_CHARACTERS = 1000
+"""How much of changed arguments the model is told."""
 CANCELLED = "Cancelled: the run was stopped before this call had a result."
 
 
@@ -53,6 +57,8 @@ class PreparedCall:
         Whether it must be asked about.
     result : str
         What the model will read.
+    edited : BoundCall or None
+        What a person chose to run instead.
     """
 
     call: ToolCall
@@ -61,6 +67,7 @@ class PreparedCall:
     error: ToolError | None = None
     needs_consent: bool = False
     result: str = CANCELLED
+    edited: BoundCall | None = None
 
     @property
     def is_barrier(self) -> bool:
@@ -127,7 +134,9 @@ async def settle_call(
     definition, bound = prepared.definition, prepared.bound
     if definition is None or bound is None:
         yield _tool_error(turn, prepared, str(prepared.error), "")
-        yield _observation(turn, prepared, cut(f"Error: {prepared.error}"), failed=True)
+        yield _observation(
+            turn, prepared, cut(f"Error: {prepared.error}"), status="failed"
+        )
         return
     if prepared.needs_consent:
         answer: list[Decision] = []
@@ -139,13 +148,15 @@ async def settle_call(
             await events.aclose()
         decision = answer[0]
         if isinstance(decision, Deny | Stop):
-            yield _observation(turn, prepared, _denial(decision), failed=True)
+            yield _observation(turn, prepared, _denial(decision), status="denied")
             if isinstance(decision, Stop):
                 raise StopRequested
             return
+        bound = prepared.edited or bound
     if needs_main_thread(definition):
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none()
+    ask_like(turn.consent.approver)
     began = time.monotonic()
     outcome = await execute(definition, bound)
     seconds = time.monotonic() - began
@@ -155,7 +166,7 @@ async def settle_call(
     line = _line(definition, outcome.error)
     yield _tool_error(turn, prepared, line, outcome.detail)
     content = cut(f"Tool execution failed: {line}")
-    yield _observation(turn, prepared, content, seconds, failed=True)
+    yield _observation(turn, prepared, content, seconds, status="failed")
 
 
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
@@ -164,7 +175,7 @@ def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
     return turn.event(
         ActionEvent,
         tool=prepared.call.name,
-        args=bound.values if bound else {},
+        args=bound.values if bound else _readable(prepared.call.arguments),
         call_id=prepared.call.id,
         label=_label(definition, bound) or prepared.call.name,
     )
@@ -177,6 +188,12 @@ def _label(definition: ToolDefinition | None, bound: BoundCall | None) -> str:
         return definition.label.format_map(bound.values if bound else {})
     except (LookupError, ValueError, AttributeError):
         return definition.label  # names a parameter that has no value here
+
+
+def _readable(arguments: str) -> dict[str, Any]:
+    """Give arguments that do not fit, as far as a person can read them."""
+    values: dict[str, Any] = json.loads(arguments)  # made valid by `prepare`
+    return values
 
 
 async def _consent(
@@ -196,7 +213,7 @@ async def _consent(
     )
     decision, by = consent.by_policy(), "policy"
     if decision is None:
-        pending = consent.open.add(request)
+        pending = consent.open.add(request, definition.rebind)
         try:
             yield turn.event(
                 ApprovalRequestedEvent,
@@ -206,7 +223,7 @@ async def _consent(
                 request=request.to_dict(),
             )
             decision = await consent.ask(pending)
-            by = pending.by
+            by, prepared.edited = pending.by, pending.edited
         finally:
             consent.open.remove(pending)
     answer.append(decision)
@@ -215,7 +232,7 @@ async def _consent(
         request_id=request.id,
         call_id=prepared.call.id,
         decision=decision.kind,
-        args=bound.values,
+        args=(prepared.edited or bound).values,
         reason=decision.reason if isinstance(decision, Deny) else "",
         by=by,
     )
@@ -228,16 +245,16 @@ def _observation(
     seconds: float = 0.0,
     outcome: Outcome | None = None,
     *,
-    failed: bool = False,
+    status: str = "done",
 ) -> ObservationEvent:
-    prepared.result = content
+    prepared.result = f"{_change(prepared.edited)}{content}"
     return turn.event(
         ObservationEvent,
         tool=prepared.call.name,
         content=prepared.result,
         call_id=prepared.call.id,
         seconds=seconds,
-        failed=failed,
+        status=status,
         bundle=bundle_of(outcome.value) if outcome else {},
         value=outcome.value if outcome else None,
     )
@@ -267,6 +284,14 @@ def _denial(decision: Deny | Stop) -> str:
         return "Denied: the user stopped the run."
     reason = f": {decision.reason}" if decision.reason else " by the user"
     return f"Denied{reason}. The tool was not run."
+
+
+def _change(edited: BoundCall | None) -> str:
+    """Tell the model what it did not ask for."""
+    if edited is None:
+        return ""
+    text = text_of(dict(edited.values))[:EDITED_CHARACTERS]
+    return f"The user changed the arguments; the tool ran with {text}\n\n"
 
 
 def _line(definition: ToolDefinition, error: BaseException) -> str:

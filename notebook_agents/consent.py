@@ -18,6 +18,7 @@ from notebook_agents.approval import (
     Policy,
     settle,
 )
+from notebook_agents.settings import get_settings
 from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["Consent", "names_of"]
@@ -33,8 +34,8 @@ class Consent:
     ----------
     approver : Approver
         Whom to ask.
-    policy : {"ask", "policy", "allow", "deny"}
-        Whether to ask at all.
+    policy : {"ask", "policy", "allow", "deny"} or None
+        Whether to ask at all; None leaves it to ``NOTEBOOK_AGENTS_APPROVE``.
     flag : str
         What to pass to allow such calls, for the message of a denial.
     timeout : float
@@ -48,7 +49,7 @@ class Consent:
     """
 
     approver: Approver
-    policy: Policy = "ask"
+    policy: Policy | None = None
     flag: str = 'policy="allow"'
     timeout: float = 300.0
     tools: frozenset[str] | None = None
@@ -84,11 +85,13 @@ class Consent:
 
     def by_policy(self) -> Decision | None:
         """Decide without asking; None when a person must be asked."""
-        if self.policy == "allow":
+        # Looked up only where a call needs consent: most runs never do.
+        policy = self.policy or get_settings().approve or "ask"
+        if policy == "allow":
             return Allow()
-        if self.policy == "ask":
+        if policy == "ask":
             return None
-        if self.policy == "deny":
+        if policy == "deny":
             return Deny("the policy is to deny")
         return Deny(f"no rule of the policy allows it; to allow it, pass {self.flag}")
 

@@ -184,7 +184,7 @@ class ApprovalResultEvent(Event):
 class ObservationEvent(Event):
     """The end of a tool call: what the model sees of it.
 
-    ``bundle`` holds, by MIME type, what a person sees of the returned value;
+    ``status`` is ``done``, ``failed``, ``denied`` or ``cancelled``; ``bundle`` holds, by MIME type, what a person sees of the returned value;
     ``value`` is the live object and is not serialised.
     """
 
@@ -193,9 +193,14 @@ class ObservationEvent(Event):
     content: str = ""
     call_id: str = ""
     seconds: float = 0.0
-    failed: bool = False
+    status: str = "done"
     bundle: Mapping[str, Any] = field(default_factory=dict)
     value: Any = field(default=None, compare=False)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call gave no result."""
+        return self.status != "done"
 
 
 @dataclass(frozen=True, slots=True)

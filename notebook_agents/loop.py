@@ -6,27 +6,23 @@ prints, displays, or knows of HTTP; whoever reads the events does.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from dataclasses import asdict
 
 from notebook_agents.calls import PreparedCall, action, prepare, settle_call
+from notebook_agents.characters import mended
 from notebook_agents.events import (
     AnswerEvent,
     ErrorEvent,
     Event,
+    RetryEvent,
     TaskEvent,
     ThoughtEvent,
     TokenEvent,
 )
-from notebook_agents.providers.base import (
-    ModelReply,
-    TextDelta,
-    deltas_of,
-    interrupted,
-)
+from notebook_agents.merging import merge
+from notebook_agents.providers import base
 from notebook_agents.turn import Turn
-from notebook_agents.waiting import CLEANUP_SECONDS
 
 __all__ = ["run_loop"]
 
@@ -76,35 +72,39 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
         finally:
             await events.aclose()
     turn.finish(EXHAUSTED, "max_tool_rounds")
-    yield turn.event(ErrorEvent, reason="max_steps_reached", detail=EXHAUSTED)
+    detail = f"{EXHAUSTED} (max_steps={turn.step}, set by Agent(max_steps=...))"
+    yield turn.event(ErrorEvent, reason="max_steps_reached", detail=detail)
 
 
 async def ask_model(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model call; its reply is in ``turn.reply`` afterwards."""
     turn.pieces.clear()
-    reply = None
-    deltas = deltas_of(turn.provider, turn.request())
+    deltas = base.deltas_of(turn.provider, turn.request())
     try:
-        async for delta in deltas:
-            if isinstance(delta, ModelReply):
-                reply = delta
+        async for sent in deltas:
+            delta = mended(sent)
+            if isinstance(delta, base.ModelReply):
+                turn.reply = delta
                 break
-            if isinstance(delta, TextDelta):
+            if isinstance(delta, base.TextDelta):
                 turn.pieces.append(delta.text)
                 yield turn.event(TokenEvent, text=delta.text)
-            else:
+            elif isinstance(delta, base.ReasoningDelta):
                 yield turn.event(TokenEvent, text=delta.text, channel="reasoning")
+            else:
+                if delta.discard_partial:
+                    turn.pieces.clear()
+                yield turn.event(RetryEvent, **asdict(delta))
+        else:
+            raise base.interrupted(turn.provider)
     finally:
         await deltas.aclose()
-    if reply is None:
-        raise interrupted(turn.provider)
-    turn.reply = reply
-    turn.usage = turn.usage.plus(reply.usage)
-    for thought in thoughts_of(turn, reply):
+    turn.usage = turn.usage.plus(turn.reply.usage)
+    for thought in thoughts_of(turn, turn.reply):
         yield thought
 
 
-def thoughts_of(turn: Turn, reply: ModelReply) -> Iterator[Event]:
+def thoughts_of(turn: Turn, reply: base.ModelReply) -> Iterator[Event]:
     """Tell what the model thought, and what it said before its calls."""
     if reply.reasoning:
         yield turn.event(ThoughtEvent, kind="reasoning", content=reply.reasoning)
@@ -145,55 +145,3 @@ def batches(
         batch.append(call)
     if batch:
         yield batch
-
-
-async def merge(
-    sources: Sequence[AsyncGenerator[Event, None]], late: list[Event]
-) -> AsyncGenerator[Event, None]:
-    """Run several generators at the same time; yield as things happen.
-
-    Parameters
-    ----------
-    sources : sequence of async generator of Event
-        What to run.
-    late : list of Event
-        Takes what cannot be yielded any more, because this was stopped.
-
-    Yields
-    ------
-    Event
-        Of all sources, as they come.
-    """
-    queue: asyncio.Queue[Event | asyncio.Task[None]] = asyncio.Queue()
-
-    async def pump(source: AsyncGenerator[Event, None]) -> None:
-        async with aclosing(source):
-            async for event in source:
-                queue.put_nowait(event)
-
-    tasks = [asyncio.create_task(pump(source)) for source in sources]
-    for task in tasks:
-        task.add_done_callback(queue.put_nowait)
-        task.add_done_callback(_mark_seen)
-    left = len(tasks)
-    try:
-        while left:
-            item = await queue.get()
-            if isinstance(item, asyncio.Task):
-                left -= 1
-                item.result()  # raises what ended it
-            else:
-                yield item
-    finally:
-        try:
-            running = [task for task in tasks if task.cancel()]
-            if running:  # a tool that will not stop must not hold the run
-                await asyncio.wait(running, timeout=CLEANUP_SECONDS)
-        finally:
-            items = [queue.get_nowait() for _ in range(queue.qsize())]
-            late.extend(item for item in items if isinstance(item, Event))
-
-
-def _mark_seen(task: asyncio.Task[None]) -> None:
-    if not task.cancelled():
-        task.exception()

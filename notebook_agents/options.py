@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar
 
 from notebook_agents.approval import Approver, Policy
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.memory.store import MemoryBackend
 
 __all__ = ["RunOptions", "check_options"]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RunOptions(TypedDict, total=False):
@@ -79,3 +83,37 @@ def checked_message(message: object) -> str:
         text = "The message is empty. Write what the agent should do."
         raise AgentConfigurationError(text)
     return message
+
+
+def checked_tokens(tokens: int) -> int:
+    """Give a token limit back, if there can be an answer within it."""
+    if tokens < 1:
+        message = f"max_tokens is {tokens}; an answer needs at least 1."
+        raise AgentConfigurationError(message)
+    return tokens
+
+
+def checked_tools(tools: Iterable[Any]) -> Iterable[Any]:
+    """Give tools back, if they are several or none."""
+    if callable(tools) or isinstance(tools, str):
+        message = f"The tools of an agent are a list: Agent(..., [{_name(tools)}])."
+        raise AgentConfigurationError(message)
+    return tools
+
+
+def _name(tool: object) -> str:
+    return str(getattr(tool, "__name__", tool))
+
+
+def spelled_out(method: F) -> F:
+    """Let a method's signature name the options of a run, for people and tools."""
+    signature = inspect.signature(method)
+    *own, _ = signature.parameters.values()
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for name in RunOptions.__annotations__
+    ]
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *options]
+    )
+    return method

@@ -52,7 +52,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     steps : int
         Model calls made.
     tool_calls : list of dict
-        One entry a call: tool, args, content, seconds, failed.
+        One entry a call, in call order: tool, args, content, seconds, status
+        (``done``, ``failed``, ``denied`` or ``cancelled``), failed.
     approvals : list of dict
         One entry a decision: tool, args, decision, reason, by.
     errors : list of str
@@ -162,11 +163,14 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         data["events"] = [event.to_dict() for event in self.events]
         return data
 
+    def _ipython_display_(self) -> None:
+        if not self._display.is_answer_on_screen:
+            # IPython then goes on to `_repr_mimebundle_`.
+            raise NotImplementedError
+        # Only in the cell that streamed it: shown again, it shows itself.
+        self._display.is_answer_on_screen = False
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        if self._display.is_answer_on_screen:
-            # Only in the cell that streamed it: shown again, it shows itself.
-            self._display.is_answer_on_screen = False
-            return {"text/plain": repr(self)}
         return {"text/plain": self.answer, "text/markdown": self.answer}
 
 
@@ -176,7 +180,7 @@ _KEYS = tuple(
 
 
 def mark_displayed(result: AgentResult[Any]) -> None:
-    """Note that the answer is on screen, so the next display is one line."""
+    """Note that the answer is on screen, so the next display shows nothing."""
     result._display.is_answer_on_screen = True  # noqa: SLF001 - same module
 
 
@@ -185,20 +189,30 @@ def _count(number: int, noun: str) -> str:
 
 
 def tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Give one entry a call that has ended."""
+    """Give one entry a call that has ended, in call order."""
     actions = {
         event.call_id: event for event in events if isinstance(event, ActionEvent)
     }
+    ended = {
+        event.call_id: event for event in events if isinstance(event, ObservationEvent)
+    }
+    # A person may have changed them.
+    decided = {
+        event.call_id: event.args
+        for event in events
+        if isinstance(event, ApprovalResultEvent)
+    }
     return [
         {
-            "tool": event.tool,
-            "args": dict(actions[event.call_id].args),
-            "content": event.content,
-            "seconds": event.seconds,
-            "failed": event.failed,
+            "tool": action.tool,
+            "args": dict(decided.get(call_id, action.args)),
+            "content": ended[call_id].content,
+            "seconds": ended[call_id].seconds,
+            "status": ended[call_id].status,
+            "failed": ended[call_id].failed,
         }
-        for event in events
-        if isinstance(event, ObservationEvent)
+        for call_id, action in actions.items()
+        if call_id in ended
     ]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import inspect
 import logging
 import threading
 import time
@@ -20,22 +19,15 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import Any
 
-from notebook_agents.approval import Decision, Deny, PendingApproval
-from notebook_agents.calls import CANCELLED, StopRequested
+from notebook_agents.approval import Decision, PendingApproval
+from notebook_agents.calls import StopRequested
+from notebook_agents.ending import last_events
 from notebook_agents.errors import NotebookAgentsError, RunCancelledError
-from notebook_agents.events import (
-    ActionEvent,
-    ApprovalRequestedEvent,
-    ApprovalResultEvent,
-    ErrorEvent,
-    Event,
-    ObservationEvent,
-    ProgressEvent,
-    TokenEvent,
-)
+from notebook_agents.events import Event
 from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.messages import Message, to_dicts
+from notebook_agents.patience import Patience, guarded
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
     AgentResult,
@@ -43,20 +35,24 @@ from notebook_agents.results import (
     errors_of,
     tool_calls_of,
 )
+from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter
 
-__all__ = ["Run"]
+__all__ = ["OnEvent", "Run"]
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "[stopped before the answer was complete]"
-FAILED = "[the run failed before there was an answer]"
-
+GIVE_UP_SECONDS = CLEANUP_SECONDS + 1.0
+"""How long a run may take to stop; what then still goes on is left behind."""
 TELL_SECONDS = 0.5
 """How long ``on_event`` may take over the last events of a stopped run."""
-
-OnEvent = Callable[[dict[str, Any]], Any]
+LAST_SECONDS = 5.0
+"""How long it may take over those of a failed one."""
+KEEP_SECONDS = 30.0
+"""How long a store may take over a turn."""
+KEEP_STOPPED_SECONDS = 2.0
+"""How long it may take once the run is being stopped."""
 
 
 class Run:
@@ -84,11 +80,12 @@ class Run:
         self.id = turn.origin.run_id
         self._turn = turn
         self._conversation = conversation
-        self._on_event = on_event
+        self._teller = Teller(on_event)
         self._events: list[Event] = []
         self._followers: list[Waiter] = []
         self._is_worth_keeping = True
-        self._stopped_at: float | None = None
+        self._patience = Patience(self._stop_work)
+        self._work_task: asyncio.Task[None] | None = None
         self._began = time.monotonic()
         self._result: AgentResult[Any] | None = None
         self._error: BaseException | None = None
@@ -228,37 +225,58 @@ class Run:
     # Driving it.
 
     def _stop(self) -> None:
-        now = self._loop.time()
-        if self._stopped_at is None or now > self._stopped_at + CLEANUP_SECONDS:
-            # A second one too soon would cut the clean-up of tools short.
-            self._stopped_at = now
-            self._task.cancel()
+        self._patience.stop()
+
+    def _stop_work(self) -> None:
+        if self._work_task is not None:
+            self._work_task.cancel()
 
     async def _drive(self) -> None:
+        work = self._work_task = self._begin(self._work, "the work")
+        if self._patience.is_stopped:
+            work.cancel()
         error: Exception | None = None
-        try:
-            await self._work()
-        except (asyncio.CancelledError, StopRequested):
-            if not self._turn.is_finished:
-                error = RunCancelledError(
-                    "The run was stopped before it had an answer."
-                )
-        except NotebookAgentsError as failure:
-            error = failure
-        except Exception as failure:
-            logger.exception("run %s failed", self.id)
-            error = failure
-        await _uninterrupted(self._end(error))
+        if await self._patience.join(work, seconds=None, when_stopped=GIVE_UP_SECONDS):
+            error = self._failure_of(work)
+        else:  # it may write on, but not in the turn that is kept
+            logger.warning("run %s was given up: it does not stop when told", self.id)
+            self._turn = self._turn.apart(len(self._events))
+            error = self._stopped()
+        await self._end(error)
+
+    def _begin(
+        self, part: Callable[[], Awaitable[None]], name: str
+    ) -> asyncio.Task[None]:
+        return self._loop.create_task(guarded(part), name=f"{name} of run {self.id}")
 
     async def _work(self) -> None:
         turn = self._turn
         turn.prior = await self._conversation.load()
         async with aclosing(run_loop(turn)) as events:
             async for event in events:
+                if turn is not self._turn:
+                    raise asyncio.CancelledError  # the run has been given up
                 self._append(event)
-                await self._tell(event)
-                if self._stopped_at is not None and not turn.is_finished:
+                await self._teller.tell(event)
+                if self._patience.is_stopped and not turn.is_finished:
                     raise asyncio.CancelledError  # somebody swallowed the first
+
+    def _failure_of(self, work: asyncio.Task[None]) -> Exception | None:
+        try:
+            work.result()
+        except (asyncio.CancelledError, StopRequested):
+            return self._stopped()
+        except NotebookAgentsError as failure:
+            return failure
+        except Exception as failure:
+            logger.exception("run %s failed", self.id)
+            return failure
+        return None
+
+    def _stopped(self) -> RunCancelledError | None:
+        if self._turn.is_finished:
+            return None
+        return RunCancelledError("The run was stopped before it had an answer.")
 
     async def _end(self, error: Exception | None) -> None:
         if error is not None:
@@ -271,46 +289,36 @@ class Run:
             self._error, self._error_frames = error, error.__traceback__
 
     async def _end_early(self, error: Exception) -> None:
-        turn = self._turn
+        turn, began = self._turn, len(self._events)
         is_stopped = isinstance(error, RunCancelledError)
         # Text without an end is nobody's answer, unless a person stopped it there.
         self._is_worth_keeping = bool(turn.said or (is_stopped and turn.partial))
-        mark = STOPPED if is_stopped else FAILED
-        stop_reason = "cancelled" if is_stopped else "error"
-        turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
-        began = len(self._events)
-        for event in turn.late:
+        for event in last_events(turn, tuple(self._events), error):
             self._append(event)
-        for event in _open_ends(turn, self._events):
-            self._append(event)
-        reason = "cancelled" if is_stopped else type(error).__name__
-        detail = "The run was stopped." if is_stopped else str(error)
-        self._append(turn.event(ErrorEvent, reason=reason, detail=detail))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(TELL_SECONDS if is_stopped else None):
-                for event in self._events[began:]:
-                    await self._tell(event)
+        last = self._events[began:]
+        task = self._begin(lambda: self._teller.tell_all(last), "on_event")
+        seconds = TELL_SECONDS if is_stopped else LAST_SECONDS
+        if await self._patience.join(task, seconds=seconds, when_stopped=TELL_SECONDS):
+            fault = None if task.cancelled() else task.exception()
+            if fault is not None:
+                logger.error("on_event failed", exc_info=fault)
 
     def _append(self, event: Event) -> None:
         self._events.append(event)
         self._notify()
 
-    async def _tell(self, event: Event) -> None:
-        if self._on_event is None or isinstance(event, TokenEvent | ProgressEvent):
-            return
-        try:
-            returned = self._on_event(event.to_dict())
-            if inspect.isawaitable(returned):
-                await returned
-        except Exception:
-            logger.exception("on_event failed; the run goes on")
-
     async def _keep_turn(self) -> list[str]:
         if not self._is_worth_keeping:
             return []
         messages = [Message("user", self._turn.prompt), *self._turn.said]
+        task = self._begin(lambda: self._conversation.keep(messages), "the store")
+        if not await self._patience.join(
+            task, seconds=KEEP_SECONDS, when_stopped=KEEP_STOPPED_SECONDS
+        ):
+            logger.error("the turn could not be stored: the store did not answer")
+            return ["The turn could not be stored: the store did not answer in time"]
         try:
-            await self._conversation.keep(messages)
+            task.result()
         except Exception as error:
             logger.exception("the turn could not be stored")
             return [f"The turn could not be stored: {error}"]
@@ -350,44 +358,3 @@ class Run:
             self._error = task.exception()
         self._done.set()
         self._notify()
-
-
-def _open_ends(turn: Turn, events: Sequence[Event]) -> list[Event]:
-    """End the questions and calls that were announced and have no end."""
-    answered = {e.request_id for e in events if isinstance(e, ApprovalResultEvent)}
-    observed = {e.call_id for e in events if isinstance(e, ObservationEvent)}
-    ends: list[Event] = [
-        turn.event(
-            ApprovalResultEvent,
-            request_id=event.request["id"],
-            call_id=event.call_id,
-            decision=Deny.kind,
-            args=event.args,
-            reason="the run was stopped",
-            by="cancelled",
-        )
-        for event in events
-        if isinstance(event, ApprovalRequestedEvent)
-        and event.request["id"] not in answered
-    ]
-    ends += [
-        turn.event(
-            ObservationEvent,
-            tool=event.tool,
-            content=CANCELLED,
-            call_id=event.call_id,
-            failed=True,
-        )
-        for event in events
-        if isinstance(event, ActionEvent) and event.call_id not in observed
-    ]
-    return ends
-
-
-async def _uninterrupted(work: Awaitable[None]) -> None:
-    """Await something to its end although this task is being cancelled."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(task)
-    task.result()

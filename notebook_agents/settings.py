@@ -5,22 +5,32 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from notebook_agents.errors import AgentConfigurationError
 
 __all__ = ["Settings", "get_settings"]
 
-APPROVE_MODES = ("ask", "deny", "allow")
+APPROVE_MODES = ("ask", "policy", "deny", "allow")
 KEY_NAMES: dict[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "openrouter": ("OPENROUTER_API_KEY",),
     "huggingface": ("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+    "openai-compatible": ("LLM_API_KEY",),
 }
-"""Providers that need a key, and the variables it may stand in."""
+"""Providers that take a key, and the variables it may stand in."""
+URL_NAMES = {
+    "huggingface": "HUGGINGFACE_BASE_URL",
+    "openai-compatible": "LLM_BASE_URL",
+    "ollama": "OLLAMA_HOST",
+    "lmstudio": "LMSTUDIO_BASE_URL",
+    "llamacpp": "LLAMACPP_BASE_URL",
+}
+"""Providers whose base URL may be set, and the variable it stands in."""
+OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -34,21 +44,57 @@ class Settings:
     default_provider : str or None
         ``DEFAULT_PROVIDER``.
     approve : str or None
-        ``NOTEBOOK_AGENTS_APPROVE``: ``ask``, ``deny`` or ``allow``.
+        ``NOTEBOOK_AGENTS_APPROVE``: ``ask``, ``policy``, ``deny`` or ``allow``.
     keys : mapping
         API keys by provider name; never shown by ``repr``.
+    base_urls : mapping
+        Base URLs by provider name, such as ``LLM_BASE_URL``.
+    llm_model : str or None
+        ``LLM_MODEL``, the model at ``LLM_BASE_URL``.
+    ca_bundle : str or None
+        ``CA_BUNDLE_PATH``, a file of certificates to trust.
     """
 
     model: str | None
     default_provider: str | None
     approve: str | None
     keys: Mapping[str, str]
+    base_urls: Mapping[str, str] = field(default_factory=dict)
+    llm_model: str | None = None
+    ca_bundle: str | None = None
 
     def __repr__(self) -> str:
         return (
             f"Settings(model={self.model!r}, default_provider="
             f"{self.default_provider!r}, keys for {sorted(self.keys)})"
         )
+
+    def require_key(self, provider: str) -> str:
+        """Give the key of a provider that needs one.
+
+        Parameters
+        ----------
+        provider : str
+            Name of the provider.
+
+        Returns
+        -------
+        str
+            The key.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If it is not set; the message names the variable.
+        """
+        key = self.keys.get(provider)
+        if key is None:
+            message = (
+                f"Missing API key for provider {provider!r}. "
+                f"Set {KEY_NAMES[provider][0]} in your environment or .env file."
+            )
+            raise AgentConfigurationError(message)
+        return key
 
 
 def get_settings() -> Settings:
@@ -85,7 +131,32 @@ def get_settings() -> Settings:
         default_provider=environment.get("DEFAULT_PROVIDER"),
         approve=approve,
         keys=keys,
+        base_urls=_base_urls(environment),
+        llm_model=environment.get("LLM_MODEL"),
+        ca_bundle=environment.get("CA_BUNDLE_PATH"),
     )
+
+
+def _base_urls(environment: Mapping[str, str]) -> dict[str, str]:
+    found = {
+        provider: environment[name]
+        for provider, name in URL_NAMES.items()
+        if name in environment
+    }
+    if "ollama" in found:
+        found["ollama"] = _ollama_url(found["ollama"])
+    return found
+
+
+def _ollama_url(host: str) -> str:
+    """Give the base URL for ``OLLAMA_HOST``, which says where the server listens."""
+    scheme, _, rest = host.rpartition("://")
+    name, colon, port = rest.rstrip("/").partition(":")
+    if not scheme and not colon:
+        port = str(OLLAMA_PORT)
+    if name in {"", "0.0.0.0"}:  # noqa: S104 - "anywhere" to listen, here to ask
+        name = "127.0.0.1"
+    return f"{scheme or 'http'}://{name}{':' if port else ''}{port}/v1"
 
 
 def _environment() -> dict[str, str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import Any
 
 from notebook_agents.events import ErrorEvent, Event, TokenEvent
+from notebook_agents.loop import EXHAUSTED
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
 from notebook_agents.waiting import Waiter
@@ -53,6 +54,13 @@ class AgentStream:
 
     def __aiter__(self) -> AsyncIterator[str]:
         return self._texts(self.events())
+
+    def __iter__(self) -> Iterator[str]:
+        message = "A stream is read with `async for`, in a cell or a coroutine."
+        raise TypeError(message)
+
+    def __repr__(self) -> str:
+        return f"<AgentStream: {'not started' if self._run is None else self._run!r}>"
 
     def events(self) -> AsyncGenerator[Event, None]:
         """Read typed events instead of text.
@@ -121,10 +129,10 @@ class AgentStream:
             async for event in events:
                 if isinstance(event, TokenEvent) and event.channel == "answer":
                     yield event.text
-                elif isinstance(event, ErrorEvent) and event.reason == EXHAUSTED:
-                    yield event.detail
+                elif isinstance(event, ErrorEvent) and event.reason == LIMIT:
+                    yield EXHAUSTED
         finally:
             await events.aclose()
 
 
-EXHAUSTED = "max_steps_reached"
+LIMIT = "max_steps_reached"

@@ -28,6 +28,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+STUCK_SECONDS = 0.3
+"""How long a loop may take for its next turn before it counts as stuck."""
+
 
 class _LoopThread:
     """A daemon thread that runs one asyncio loop for ever."""
@@ -83,6 +86,21 @@ _waiter: contextvars.ContextVar[Waiter | None] = contextvars.ContextVar(
 def current_waiter() -> Waiter | None:
     """Give the waiter of the code that runs here, if somebody waits for it."""
     return _waiter.get()
+
+
+def _leave_if_stuck(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the next call have a loop of its own, if this one does not turn.
+
+    An async tool that blocks would hold up every agent of the process.
+    """
+    global _loop_thread  # noqa: PLW0603 - the one loop of the process
+    turned = threading.Event()
+    loop.call_soon_threadsafe(turned.set)
+    if turned.wait(STUCK_SECONDS):
+        return
+    with _lock:
+        if _loop_thread is not None and _loop_thread.loop is loop:
+            _loop_thread = None
 
 
 class Call(Generic[T]):
@@ -154,7 +172,8 @@ class Call(Generic[T]):
             self._waiter.wait(self._done.is_set)
         except BaseException:
             self.cancel()
-            self._done.wait(CLEANUP_SECONDS)
+            if not self._done.wait(CLEANUP_SECONDS):
+                _leave_if_stuck(self._loop)
             raise
         finally:
             self._waiter.close()
@@ -174,7 +193,8 @@ class Call(Generic[T]):
             await self._waiter.wait_async(self._done.is_set)
         except BaseException:
             self.cancel()
-            await asyncio.to_thread(self._done.wait, CLEANUP_SECONDS)
+            if not await asyncio.to_thread(self._done.wait, CLEANUP_SECONDS):
+                await asyncio.to_thread(_leave_if_stuck, self._loop)
             raise
         finally:
             self._waiter.close()

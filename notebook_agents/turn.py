@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -145,6 +146,24 @@ class Turn:
         self.answer, self.stop_reason, self.is_finished = answer, stop_reason, True
         self.said.append(Message("assistant", answer))
         self.pieces.clear()
+
+    def apart(self, last: int) -> Turn:
+        """Give a copy that whoever still writes into this one does not reach.
+
+        Parameters
+        ----------
+        last : int
+            Number of the last event that counts.
+
+        Returns
+        -------
+        Turn
+            With the complete rounds and the text so far.
+        """
+        twin = copy.copy(self)
+        twin.said, twin.pieces, twin.late = list(self.said), list(self.pieces), []
+        twin._numbers = itertools.count(last + 1)  # noqa: SLF001 - same class
+        return twin
 
     def calls(self) -> list[ToolCall]:
         """Give the calls of the latest reply, each with an identifier of its own.

@@ -14,11 +14,18 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-__all__ = ["CLEANUP_SECONDS", "Waiter", "in_thread", "running_loop"]
+__all__ = [
+    "CLEANUP_SECONDS",
+    "Waiter",
+    "fit_for_a_future",
+    "in_thread",
+    "running_loop",
+]
 
 T = TypeVar("T")
+Handler = Callable[[int, Any], Any]
 
 TICK_SECONDS = 0.05
 """How often a waiting thread looks up, in seconds."""
@@ -65,7 +72,7 @@ class _Errand(Generic[T]):
             self._settle(lambda: self.future.set_result(result))
 
     def _refuse_with(self, error: BaseException) -> None:
-        refusal = _fit_for_a_future(error)
+        refusal = fit_for_a_future(error)
         self._settle(lambda: self.future.set_exception(refusal))
 
     def refuse(self) -> None:
@@ -79,7 +86,8 @@ class _Errand(Generic[T]):
         _call_soon(self._loop, settle)
 
 
-def _fit_for_a_future(error: BaseException) -> Exception:
+def fit_for_a_future(error: BaseException) -> Exception:
+    """Give an error that may be raised in a task: itself, or wrapped in one."""
     # SystemExit would end the loop that awaits it, and a future refuses
     # StopIteration.
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
@@ -172,8 +180,7 @@ class Waiter:
         try:
             while not ready():
                 if self._errands:
-                    with _sigint_raises():
-                        self._serve()
+                    self._serve_in_a_cell()
                     continue
                 if self._tick is not None:
                     self._tick(not IS_BLOCKED)
@@ -201,6 +208,20 @@ class Waiter:
     def _serve(self) -> None:
         while self._errands:
             self._errands.popleft().run()
+
+    def _serve_in_a_cell(self) -> None:
+        with _sigint_raises() as handler:
+            try:
+                self._serve()
+            except KeyboardInterrupt:
+                if handler is None:
+                    raise
+                self.close()  # what was queued behind it is not run any more
+            else:
+                return
+        # The cell's own handler knows whom to cancel. Raised here, the interrupt
+        # would end the kernel's loop if this is a task that the user made.
+        handler(signal.SIGINT, None)
 
     # The side that is waited for.
 
@@ -280,18 +301,24 @@ async def _elsewhere(
 
 
 @contextlib.contextmanager
-def _sigint_raises() -> Iterator[None]:
+def _sigint_raises() -> Iterator[Handler | None]:
     """Let an interrupt raise in blocking code that runs inside an async cell.
 
     There, ipykernel's own handler only schedules a cancellation, which would
     come when the blocking code is over.
+
+    Yields
+    ------
+    callable or None
+        That handler, None where interrupts raise anyway.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield None
         return
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    is_own = callable(before) and before is not signal.default_int_handler
     try:
-        yield
+        yield cast("Handler", before) if is_own else None
     finally:
         signal.signal(signal.SIGINT, before)
 

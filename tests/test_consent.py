@@ -161,7 +161,7 @@ async def test_a_policy_that_does_not_exist_is_refused(where):
 async def test_a_word_in_the_environment_that_does_not_exist_is_refused(monkeypatch):
     monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "yes")
     with pytest.raises(AgentConfigurationError, match="NOTEBOOK_AGENTS_APPROVE"):
-        await agent_with().run("go")
+        await agent_with(approval=True).run("go")
 
 
 async def test_an_approver_can_be_given_to_one_run():
@@ -170,3 +170,18 @@ async def test_an_approver_can_be_given_to_one_run():
             pending.decide(Allow(), by="test")
 
     assert await content(agent_with(approval=True), approver=Yes()) == "done"
+
+
+async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
+    person = Person()
+    inner = agent_with(approval=True)
+
+    @tool(thread=True)
+    def delegate() -> str:
+        return str(inner.run_sync("go"))
+
+    outer = Agent(
+        ScriptedProvider([call("delegate"), "ok"]), [delegate], approver=person
+    )
+    await outer.run("go")
+    assert len(person.asked) == 1

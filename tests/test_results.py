@@ -87,7 +87,9 @@ def test_a_notebook_shows_markdown(result):
 def test_a_cell_that_streamed_the_answer_does_not_show_it_twice(result):
     """Design, section 17."""
     mark_displayed(result)
-    assert result._repr_mimebundle_() == {"text/plain": repr(result)}
+    assert result._ipython_display_() is None
+    with pytest.raises(NotImplementedError):  # on to the MIME bundle
+        result._ipython_display_()
     assert result._repr_mimebundle_()["text/plain"] == result.answer
 
 

@@ -242,7 +242,7 @@ async def test_a_run_is_stopped_while_a_thread_works():
 
 
 async def test_a_run_is_stopped_although_a_tool_will_not_stop(monkeypatch):
-    monkeypatch.setattr("notebook_agents.loop.CLEANUP_SECONDS", 0.1)
+    monkeypatch.setattr("notebook_agents.merging.CLEANUP_SECONDS", 0.1)
     began, release = asyncio.Event(), asyncio.Event()
 
     async def stubborn() -> None:

@@ -82,7 +82,7 @@ STEPS: tuple[tuple[str, str], ...] = (
 AFTER = """
 The embedded model, SmolLM2 with 135 million parameters, is for trying things
 out without a key, not for answers to trust. Everything else works the same with
-a model of your choice: Agent("provider:model").
+a model of your choice, such as Agent("ollama:llama3.2").
 
 Next, in JupyterLab, where you approve with a click:  make lab
 """

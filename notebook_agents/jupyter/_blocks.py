@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Block", "read_blocks"]
+__all__ = ["Block", "Fence", "Line", "LineReader", "read_blocks"]
+
+Kind = Literal["text", "blank", "fence", "indented"]
 
 _CONTAINERS = re.compile(r"(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))*[ \t]*")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
@@ -28,37 +30,44 @@ class Block:
     ----------
     kind : {"text", "blank", "fence", "indented"}
         Paragraph, empty line, fenced code or indented code.
-    start, end : int
-        First line, and the line after the last.
     lines : tuple of str
         Lines of the text, or of the code without its containers.
     prefix : str
         For code, the list markers, quote markers and spaces before it.
     info : str
         For fenced code, what stands after the opening fence.
-    in_list : bool
-        Whether the block belongs to a list.
     """
 
-    kind: Literal["text", "blank", "fence", "indented"]
-    start: int
-    end: int
+    kind: Kind
     lines: tuple[str, ...]
     prefix: str = ""
     info: str = ""
-    in_list: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Opening:
-    """The first line of fenced code, read."""
+class Fence:
+    """The first line of fenced code, read.
+
+    Parameters
+    ----------
+    prefix : str
+        What stands before the marks.
+    marks : str
+        Three or more of ````` or ``~``.
+    info : str
+        What stands after them.
+    list_indent : int
+        Columns of the list it belongs to; 0 if it belongs to none.
+    """
 
     prefix: str
-    fence: str
+    marks: str
     info: str
+    list_indent: int = 0
 
     @property
     def quotes(self) -> int:
+        """How many block quotes it stands in."""
         return self.prefix.count(">")
 
     @property
@@ -66,6 +75,141 @@ class _Opening:
         """Where the code stands in the innermost quote, in columns."""
         inner = self.prefix.rpartition(">")[2]
         return len(inner.removeprefix(" ")) if self.quotes else len(inner)
+
+    def inside(self, line: str) -> str | None:
+        """Give a line without its containers; None if it is outside."""
+        inner = _inside_quotes(line, self.quotes)
+        if inner is None or (inner.strip() and _indent(inner) < self.list_indent):
+            return None
+        return inner
+
+    def is_closed_by(self, inner: str) -> bool:
+        """Tell whether a line inside is the closing fence."""
+        marks = inner.strip(" \t")
+        return len(marks) >= len(self.marks) and not marks.strip(self.marks[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, read.
+
+    Parameters
+    ----------
+    kind : {"text", "blank", "fence", "indented"}
+        Kind of its block.
+    begins : bool
+        Whether it is the first line of its block.
+    code : str or None
+        Code without its containers; None for text and for a fence itself.
+    prefix, info : str
+        Of a block of code that begins, as in `Block`.
+    """
+
+    kind: Kind
+    begins: bool = False
+    code: str | None = None
+    prefix: str = ""
+    info: str = ""
+
+
+class LineReader:
+    """Reads line by line, and knows what is open between two lines."""
+
+    def __init__(self) -> None:
+        self.fence: Fence | None = None
+        """The fenced code that goes on."""
+        self._list_indent = 0
+        self._going_on: Kind | None = None
+
+    @property
+    def is_in_list(self) -> bool:
+        """Whether the next line may belong to a list."""
+        return self._list_indent > 0
+
+    def read(self, line: str) -> Line:
+        """Read the next line, which has no line end.
+
+        Parameters
+        ----------
+        line : str
+            The line.
+
+        Returns
+        -------
+        Line
+            What it is. A blank line after indented code counts as code, since
+            more of it may follow.
+        """
+        if self.fence is not None:
+            inner = self.fence.inside(line)
+            if inner is not None:
+                return self._read_inside(self.fence, inner)
+            self.fence = None
+        if not line.strip():
+            return self._read_blank()
+        if self._going_on == "indented" and self._is_indented(line):
+            return self._read_indented(line)
+        fence = self._opening(line)
+        if fence is not None:
+            return self._begin_fence(fence)
+        if self._going_on != "text" and self._is_indented(line):
+            return self._read_indented(line)
+        begins = self._going_on != "text"
+        self._note_text(line)
+        self._going_on = "text"
+        return Line("text", begins)
+
+    def _read_inside(self, fence: Fence, inner: str) -> Line:
+        if fence.is_closed_by(inner):
+            self.fence = None
+            return Line("fence")
+        return Line("fence", code=_without_indent(inner, fence.indent))
+
+    def _read_blank(self) -> Line:
+        if self._going_on == "indented":
+            return Line("indented", code="")
+        self._going_on = None
+        return Line("blank", begins=True)
+
+    def _read_indented(self, line: str) -> Line:
+        begins = self._going_on != "indented"
+        self._going_on = "indented"
+        code = _without_indent(line, self._list_indent + len(_TAB))
+        return Line("indented", begins, code, " " * self._list_indent)
+
+    def _begin_fence(self, fence: Fence) -> Line:
+        self.fence, self._going_on = fence, None
+        if not fence.list_indent:
+            self._list_indent = 0
+        return Line("fence", begins=True, prefix=fence.prefix, info=fence.info)
+
+    def _opening(self, line: str) -> Fence | None:
+        containers = _CONTAINERS.match(line)
+        prefix = containers[0] if containers else ""
+        found = _FENCE.match(line, len(prefix))
+        prefix = prefix.expandtabs(4)
+        if found is None:
+            return None
+        far = len(prefix) - self._list_indent >= len(_TAB)
+        needs_list = self._going_on == "text" or not self._list_indent
+        if far and not prefix.strip() and needs_list:
+            return None
+        marks, info = found[1] or found[3], found[2] or found[4] or ""
+        fence = Fence(prefix, marks, info.strip())
+        least = self._list_indent if self._list_indent <= fence.indent else 0
+        if prefix.rpartition(">")[2].strip():  # a list begins in the same line
+            least = fence.indent
+        return Fence(prefix, marks, info.strip(), least)
+
+    def _is_indented(self, line: str) -> bool:
+        return _indent(line) - self._list_indent >= len(_TAB)
+
+    def _note_text(self, line: str) -> None:
+        item = _LIST_ITEM.match(line)
+        if item:
+            self._list_indent = len(item[0].expandtabs(4))
+        elif self._going_on != "text" and _indent(line) < min(2, self._list_indent):
+            self._list_indent = 0
 
 
 def read_blocks(lines: Sequence[str]) -> Iterator[Block]:
@@ -81,135 +225,37 @@ def read_blocks(lines: Sequence[str]) -> Iterator[Block]:
     Block
         In the order of the lines.
     """
-    reader = _Reader(lines)
-    at = 0
-    while at < len(lines):
-        block = reader.read(at)
-        yield block
-        reader.note(block)
-        at = block.end
+    reader = LineReader()
+    start, read = 0, list[Line]()
+    for at, line in enumerate(lines):
+        found = reader.read(line)
+        if found.begins and read:
+            yield from _blocks(read, lines[start:at])
+            start, read = at, []
+        read.append(found)
+    if read:
+        yield from _blocks(read, lines[start:])
 
 
-class _Reader:
-    """Knows how far a line must be indented to belong to the open list."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self._list_indent = 0
-        self._after_text = False
-
-    def read(self, at: int) -> Block:
-        """Read the block that begins at a line."""
-        line = self._lines[at]
-        if not line.strip():
-            return self._block("blank", at, at + 1, (line,))
-        opening = self._opening(line, after_text=self._after_text)
-        if opening is not None:
-            return self._fenced(at, opening)
-        if not self._after_text and self._is_indented(line):
-            return self._indented(at)
-        end = at + 1
-        while end < len(self._lines) and self._lines[end].strip():
-            if self._opening(self._lines[end], after_text=True):
-                break
-            end += 1
-        return self._block("text", at, end, tuple(self._lines[at:end]))
-
-    def note(self, block: Block) -> None:
-        """Take into account a block that was read."""
-        if block.kind == "text":
-            for line in block.lines:
-                self._note_text(line)
-        elif block.kind == "fence" and not block.in_list:
-            self._list_indent = 0
-        self._after_text = block.kind == "text"
-
-    def _note_text(self, line: str) -> None:
-        item = _LIST_ITEM.match(line)
-        if item:
-            self._list_indent = len(item[0].expandtabs(4))
-        elif not self._after_text and _indent(line) < min(2, self._list_indent):
-            self._list_indent = 0
-        self._after_text = True
-
-    def _block(
-        self,
-        kind: Literal["text", "blank", "fence", "indented"],
-        start: int,
-        end: int,
-        lines: tuple[str, ...],
-    ) -> Block:
-        return Block(
-            kind=kind, start=start, end=end, lines=lines, in_list=self._list_indent > 0
-        )
-
-    def _opening(self, line: str, *, after_text: bool) -> _Opening | None:
-        containers = _CONTAINERS.match(line)
-        prefix = containers[0] if containers else ""
-        fence = _FENCE.match(line, len(prefix))
-        prefix = prefix.expandtabs(4)
-        if fence is None:
-            return None
-        far = len(prefix) - self._list_indent >= len(_TAB)
-        if far and not prefix.strip() and (after_text or not self._list_indent):
-            return None
-        marks, info = fence[1] or fence[3], fence[2] or fence[4] or ""
-        return _Opening(prefix, marks, info.strip())
-
-    def _is_indented(self, line: str) -> bool:
-        return _indent(line) - self._list_indent >= len(_TAB)
-
-    def _indented(self, at: int) -> Block:
-        end = last = at
-        while end < len(self._lines):
-            line = self._lines[end]
-            if line.strip():
-                if not self._is_indented(line):
-                    break
-                last = end
-            end += 1
-        prefix = " " * self._list_indent
-        width = self._list_indent + len(_TAB)
-        code = tuple(
-            _without_indent(line, width) for line in self._lines[at : last + 1]
-        )
-        return Block(
-            kind="indented",
-            start=at,
-            end=last + 1,
-            lines=code,
-            prefix=prefix,
-            in_list=self._list_indent > 0,
-        )
-
-    def _fenced(self, at: int, opening: _Opening) -> Block:
-        marker = opening.prefix.rpartition(">")[2].strip()
-        in_list = bool(marker) or 0 < self._list_indent <= opening.indent
-        least = 0
-        if in_list:
-            least = opening.indent if marker else self._list_indent
-        closing = re.compile(
-            rf"[ \t]*{re.escape(opening.fence[0])}{{{len(opening.fence)},}}[ \t]*$"
-        )
-        code: list[str] = []
-        end = at + 1
-        while end < len(self._lines):
-            line = _inside_quotes(self._lines[end], opening.quotes)
-            if line is None or (line.strip() and _indent(line) < least):
-                break
-            end += 1
-            if closing.match(line):
-                break
-            code.append(_without_indent(line, opening.indent))
-        return Block(
-            kind="fence",
-            start=at,
-            end=end,
-            lines=tuple(code),
-            prefix=opening.prefix,
-            info=opening.info,
-            in_list=in_list,
-        )
+def _blocks(read: Sequence[Line], lines: Sequence[str]) -> Iterator[Block]:
+    """Give the block of some lines, and the blank lines after indented code."""
+    first = read[0]
+    if first.kind in {"text", "blank"}:
+        yield Block(kind=first.kind, lines=tuple(lines))
+        return
+    code = [line.code for line in read if line.code is not None]
+    blank = 0
+    if first.kind == "indented":
+        while not lines[-1 - blank].strip():
+            blank += 1
+    yield Block(
+        kind=first.kind,
+        lines=tuple(code[: len(code) - blank]),
+        prefix=first.prefix,
+        info=first.info,
+    )
+    for line in lines[len(lines) - blank :]:
+        yield Block(kind="blank", lines=(line,))
 
 
 def _indent(line: str) -> int:

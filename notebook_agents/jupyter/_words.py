@@ -13,6 +13,7 @@ __all__ = [
     "capped",
     "clean",
     "duration",
+    "encodable",
     "indented",
     "is_whole",
     "shortened",
@@ -24,6 +25,7 @@ _LONGEST_CALL = 90  # characters
 _LONGEST_VALUE = 48  # characters
 _MINUTE = 60  # seconds
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -98,3 +100,14 @@ def clean(text: str) -> str:
     """Drop terminal colours and what no text should have."""
     text = _ANSI.sub("", text.replace("\r\n", "\n"))
     return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def encodable(value: Any) -> Any:
+    """Replace what no message can carry: halves of characters, also deep inside."""
+    if isinstance(value, str):
+        return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [encodable(inner) for inner in value]
+    return value

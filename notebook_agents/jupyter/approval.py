@@ -8,11 +8,8 @@ saved notebook holds no widget.
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import contextlib
-import json
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,7 +18,6 @@ from IPython.display import DisplayHandle
 
 from notebook_agents.approval import (
     Allow,
-    ApprovalRequest,
     Decision,
     Deny,
     NobodyApprover,
@@ -30,6 +26,7 @@ from notebook_agents.approval import (
 )
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.html import approval_record
+from notebook_agents.jupyter.input_box import ask_in_input_box
 from notebook_agents.sync import current_waiter
 
 if TYPE_CHECKING:
@@ -39,14 +36,10 @@ __all__ = ["CellApprover"]
 
 READY_SECONDS = 3.0
 """How long a card may take to say that it is on screen."""
+LATE_SECONDS = 1.0
+"""How long it may take once the cell's thread is free to hear it."""
 
-_ANSWERS: dict[str, Decision] = {
-    "y": Allow(),
-    "yes": Allow(),
-    "q": Stop(),
-    "quit": Stop(),
-    "stop": Stop(),
-}
+_CLICKS: dict[str, Decision] = {"allow": Allow(), "deny": Deny(), "stop": Stop()}
 
 
 class CellApprover:
@@ -75,7 +68,7 @@ class CellApprover:
             if not self._can_ask:
                 await self._nobody.ask(pending)
             elif kernel.kernel() is None:
-                await _ask_stdin(pending)
+                await ask_in_input_box(pending)
             else:
                 question = _Question(pending, handle)
                 await question.ask()
@@ -106,87 +99,45 @@ class _Question:
         handle.display(self._card.bundle(), raw=True)
 
     async def ask(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(READY_SECONDS):
-                await self._ready.wait()
-        waiter = current_waiter()
-        if not self._ready.is_set() and waiter is not None and waiter.is_open:
-            await _ask_stdin(self._pending)
+        if not await self._is_ready():
+            self._blocks = True  # the input box holds the cell's thread
+            self._free()
+            self._card.send({"kind": "below"})
+            await ask_in_input_box(self._pending)
         await self._pending.wait()
 
     def close(self) -> None:
         self._card.close()
 
-    def _on_message(self, _: Any, content: dict[str, Any], __: Any) -> None:
+    async def _is_ready(self) -> bool:
+        waiter = current_waiter()
+        for limit in (READY_SECONDS, LATE_SECONDS):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await self._ready.wait()
+                    return True
+            if waiter is None or not waiter.is_open:
+                return True  # no cell waits, so a click is all that can answer
+            # The card may have spoken while a tool held the cell's thread.
+            await waiter.run(lambda: None)
+        return self._ready.is_set()
+
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:
         # Runs in the main thread or in a subshell's, and more than once:
         # the card repeats itself until it hears back.
-        kind = content.get("kind")
-        self._card.send({"kind": "ack", "of": kind})
+        said = content if isinstance(content, dict) else {}
+        self._card.send({"kind": "ack", "of": said.get("kind")})
         self._free()
-        if kind == "ready":
+        if said.get("kind") == "ready":
             self._loop.call_soon_threadsafe(self._ready.set)
-        elif kind == "decision":
-            decision = _CLICKS.get(content.get("decision", ""))
+        elif said.get("kind") == "decision":
+            decision = _CLICKS.get(str(said.get("decision")))
             if decision is not None:
                 self._pending.decide(decision, by="person")
 
     def _free(self) -> None:
         if self._blocks:
             kernel.free_comm(self._card)
-
-
-_CLICKS: dict[str, Decision] = {"allow": Allow(), "deny": Deny(), "stop": Stop()}
-
-
-async def _ask_stdin(pending: PendingApproval) -> None:
-    request = pending.request
-    waiter = current_waiter()
-    if waiter is None:
-        return
-    prompt = f"Run {call_text(request)}? [y]es, [N]o, [q]uit the run: "
-    limit = max(0.0, request.expires_at - time.time())
-    answer = await waiter.run(lambda: _input_within(prompt, limit))
-    if answer is None:
-        pending.decide(Deny("nobody answered in time"), by="timeout")
-        return
-    text = answer.strip()
-    decision = _ANSWERS.get(text.lower())
-    if decision is None:
-        is_plain_no = text.lower() in {"", "n", "no"}
-        decision = Deny() if is_plain_no else Deny(text)
-    pending.decide(decision, by="person")
-
-
-def _input_within(prompt: str, limit: float) -> str | None:
-    """Read a line; None when a client that claims to answer never does."""
-    is_late = threading.Event()
-
-    def interrupt() -> None:
-        is_late.set()
-        _thread.interrupt_main()
-
-    timer = threading.Timer(limit, interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        return input(prompt)
-    except KeyboardInterrupt:
-        if is_late.is_set():
-            return None
-        raise
-    except EOFError:
-        return ""
-    finally:
-        timer.cancel()
-
-
-def call_text(request: ApprovalRequest) -> str:
-    """Write a call as it would stand in Python."""
-    args = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}"
-        for name, value in request.args.items()
-    )
-    return f"{request.tool}({args})"
 
 
 def _record(pending: PendingApproval) -> dict[str, str]:

@@ -10,6 +10,7 @@ import anywidget
 import traitlets
 
 from notebook_agents.approval import ApprovalRequest
+from notebook_agents.jupyter._words import encodable
 
 __all__ = ["ApprovalCard"]
 
@@ -35,13 +36,14 @@ class ApprovalCard(anywidget.AnyWidget):
     risk = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, request: ApprovalRequest) -> None:
+        # Pairs of texts: the order stays, and a number keeps its digits.
+        args = [[name, _shown(value)] for name, value in request.args.items()]
         super().__init__(
-            agent=request.agent,
-            tool=request.tool,
-            # Pairs of texts: the order stays, and a number keeps its digits.
-            args=[[name, _shown(value)] for name, value in request.args.items()],
-            description=request.description,
-            risk=request.risk or "",
+            agent=encodable(request.agent),
+            tool=encodable(request.tool),
+            args=encodable(args),
+            description=encodable(request.description),
+            risk=encodable(request.risk or ""),
         )
 
     def bundle(self) -> dict[str, Any]:
@@ -50,6 +52,13 @@ class ApprovalCard(anywidget.AnyWidget):
         bundle = dict(made[0] if isinstance(made, tuple) else made)
         bundle["text/plain"] = f"{self.agent} asks to run {self.tool}."
         return bundle
+
+    def close(self) -> None:
+        """Close the widget, and the layout that it was given."""
+        layout = self.layout
+        super().close()
+        if layout is not None:
+            layout.close()
 
 
 def _shown(value: Any) -> str:

@@ -36,7 +36,7 @@ async def show_run(
     Returns
     -------
     AgentResult
-        Its next display is one line, since the answer is on screen.
+        Its next display shows nothing, since the answer is on screen.
 
     Raises
     ------

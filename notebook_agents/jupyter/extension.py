@@ -70,6 +70,11 @@ class _Extension:
         return lines[0][len(_MAGIC) :][:1] in {"", " ", "\t", "\n"}
 
 
+# Without this mark, terminal IPython would rewrite a cell that is still being
+# typed, and take its first line for the whole of it.
+_Extension.rewrite.has_side_effects = True  # type: ignore[attr-defined]
+
+
 def load(shell: InteractiveShell) -> None:
     """Register the magics with a shell, once.
 

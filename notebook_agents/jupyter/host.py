@@ -50,12 +50,14 @@ class JupyterHost:
     async def wait_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the agent loop while the cell awaits."""
         try:
-            return await Call(coroutine, self.waiter()).wait_async()
+            with kernel.interrupts() as interrupted:
+                return await Call(coroutine, self.waiter()).wait_async()
         except KeyboardInterrupt:
             raise RunStopped from None
         except asyncio.CancelledError:
-            # Stop cancels the cell; IPython shows an interrupt better.
-            if kernel.is_cell_task(asyncio.current_task()):
+            # Stop cancels the cell, and so does a time limit of the user's: only
+            # for the first is an interrupt what IPython should show.
+            if interrupted.is_set() and kernel.is_cell_task(asyncio.current_task()):
                 raise RunStopped from None
             raise
 

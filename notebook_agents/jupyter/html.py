@@ -297,10 +297,11 @@ def thinking(text: str, *, title: str = "Thought") -> dict[str, str]:
     dict of str to str
         MIME bundle of HTML and plain text.
     """
-    body = clean(text).strip()
-    if len(body) > _LONGEST_THOUGHT:
-        cut = len(body) - _LONGEST_THOUGHT
-        body = f"\N{HORIZONTAL ELLIPSIS} {cut:,} characters before\n{body[cut:]}"
+    body = text.strip()
+    cut = max(0, len(body) - _LONGEST_THOUGHT)
+    body = clean(body[cut:])
+    if cut:
+        body = f"\N{HORIZONTAL ELLIPSIS} {cut:,} characters before\n{body}"
     inner = (
         '<pre style="background: none; border: 0; color: inherit; font: inherit; '
         f'margin: 2px 0; padding: 0; white-space: pre-wrap">{html.escape(body)}</pre>'

@@ -8,11 +8,23 @@ ipykernel 6 needs its queue pumped, 7.0 to 7.3 deliver on subshells, and from
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
+import signal
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["can_ask_stdin", "free_comm", "is_cell_task", "kernel", "pump", "shell"]
+__all__ = [
+    "can_ask_stdin",
+    "free_comm",
+    "interrupts",
+    "is_cell_task",
+    "kernel",
+    "pump",
+    "shell",
+]
 
 _COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
 
@@ -54,6 +66,43 @@ def is_cell_task(task: asyncio.Task[Any] | None) -> bool:
     """
     coroutine = task.get_coro() if task is not None else None
     return getattr(coroutine, "__name__", "").startswith("run_cell")
+
+
+@contextlib.contextmanager
+def interrupts() -> Iterator[threading.Event]:
+    """Note the interrupts of a cell while a block runs, and pass them on.
+
+    Yields
+    ------
+    threading.Event
+        Set by the first interrupt. Where somebody notes them already, it is
+        theirs.
+    """
+    before: Any = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if isinstance(before, _Noting) or not callable(before) or not is_main:
+        yield before.seen if isinstance(before, _Noting) else threading.Event()
+        return
+    noting = _Noting(before)
+    signal.signal(signal.SIGINT, noting)
+    try:
+        yield noting.seen
+    finally:
+        # The kernel puts its own handler back when the cell ends.
+        if signal.getsignal(signal.SIGINT) is noting:
+            signal.signal(signal.SIGINT, before)
+
+
+class _Noting:
+    """A handler that notes an interrupt and hands it to the one before."""
+
+    def __init__(self, before: Callable[[int, Any], Any]) -> None:
+        self.seen = threading.Event()
+        self._before = before
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.seen.set()
+        self._before(number, frame)
 
 
 def free_comm(widget: Any) -> None:

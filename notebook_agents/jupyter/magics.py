@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -98,12 +99,7 @@ class AgentMagics(Magics):
             self._default = self._default or Agent()
             return self._default
         if name not in here:
-            known = ", ".join(sorted(here)) or "none yet"
-            message = (
-                f"There is no agent named {name!r} here; agents: {known}. "
-                f'Make one in a cell: {name} = Agent("local")'
-            )
-            raise UsageError(message)
+            name = _called(name, here)
         self._last = name
         return here[name]
 
@@ -113,6 +109,21 @@ class AgentMagics(Magics):
             for name, value in self.shell.user_ns.items()
             if isinstance(value, Agent) and not name.startswith("_")
         }
+
+
+def _called(name: str, here: dict[str, Agent]) -> str:
+    """Find the variable of an agent by the name that its answers show."""
+    variables = [key for key, agent in here.items() if agent.name == name]
+    if len({id(here[key]) for key in variables}) == 1:
+        return variables[0]
+    message = f"There is no agent named {name!r} here; agents: "
+    message += (", ".join(sorted(here)) or "none yet") + ". "
+    close = difflib.get_close_matches(name, here, n=1)
+    if close:
+        message += f"Did you mean {close[0]}?"
+    else:
+        message += f'Make one in a cell: {name} = Agent("local")'
+    raise UsageError(message)
 
 
 def _only(here: dict[str, Agent]) -> str | None:

@@ -27,7 +27,7 @@ from notebook_agents.jupyter._targets import (
     label_key,
 )
 
-__all__ = ["safe_markdown", "split_point"]
+__all__ = ["safe_markdown"]
 
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -37,8 +37,6 @@ _PARTIAL_FENCE = re.compile(r"[\s>]*(?:`{1,2}|~{1,2})$")
 _DEFINITION = re.compile(
     r""" {0,3}\[((?!\^)[^\[\]]+)\]:\s*(?:<([^<>]*)>|([^\s<]*[./:#]\S*))(?:\s+["'(].*)?\s*$"""
 )
-_LIST_OR_TABLE = re.compile(r"[\s|>]|[-*+]\s|\d{1,9}[.)]\s")
-_HEADING = re.compile(r"#{1,6}\s")
 _MERMAID_FETCHES = re.compile(
     r"//|https?:|url|img|image|icon|data:|script|click|href|[<&@\\`]|%%|#\w+;|\A\s*---"
     r"|!\[",
@@ -99,47 +97,6 @@ def safe_markdown(
         else:
             written += _write_code(block)
     return _seal(_settle_dollars("\n".join(written)), remote_images=remote_images)
-
-
-def split_point(text: str, limit: int) -> int | None:
-    """Find where a long text can be cut so that both parts read alike.
-
-    Parameters
-    ----------
-    text : str
-        Markdown, perhaps unfinished.
-    limit : int
-        Size, in characters, from which a text is cut.
-
-    Returns
-    -------
-    int or None
-        Position of the first character of the second part, which begins a
-        paragraph or heading outside code and lists; None to not cut.
-    """
-    if len(text) <= limit:
-        return None
-    lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    cut = None
-    for block in read_blocks(lines):
-        if block.kind == "text":
-            for at in range(block.start, block.end):
-                if starts[at] >= limit // 4 and _stands_alone(lines, at):
-                    cut = starts[at]
-    return cut
-
-
-def _stands_alone(lines: list[str], at: int) -> bool:
-    """Tell whether a line begins something that needs nothing before it."""
-    line = lines[at]
-    if at == len(lines) - 1 and len(line) < len("12345. "):
-        return False  # what it will be cannot be told yet
-    if _HEADING.match(line):
-        return True
-    return not lines[at - 1].strip() and not _LIST_OR_TABLE.match(line)
 
 
 def _clean(text: str) -> str:

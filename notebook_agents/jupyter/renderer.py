@@ -1,8 +1,8 @@
 """`CellRenderer`: the transcript of a run, kept up to date in the cell.
 
-Every segment has a display of its own. Text is on screen within a tenth of a
-second, and there are at most ten rounds of updates a second however fast the
-model is; the last update is what the notebook saves.
+Every segment has a display of its own. What changes is collected and shown in
+rounds, at most ten a second however fast the model is and however many tools
+run; text is on screen within 150 ms. The last round is what the notebook saves.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from IPython.display import DisplayHandle
@@ -23,7 +22,9 @@ from notebook_agents.events import (
     Event,
     ObservationEvent,
 )
+from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.html import header
+from notebook_agents.jupyter.markdown import safe_markdown
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 from notebook_agents.run import Run
@@ -32,8 +33,13 @@ __all__ = ["CellRenderer"]
 
 logger = logging.getLogger(__name__)
 
-SECONDS_BETWEEN_UPDATES = 0.1
+SECONDS_BETWEEN_ROUNDS = 0.1
+MOST_SECONDS_BETWEEN_ROUNDS = 0.15
+CHARACTERS_PER_SECOND = 100_000
+"""How much open text is sent again in a second, as far as rounds can wait."""
 SECONDS_BETWEEN_CLOCKS = 1.0
+
+_HEADER = "header"
 
 _State = Literal["running", "waiting", "done", "failed", "cancelled"]
 
@@ -53,19 +59,19 @@ class CellRenderer:
         self._names = {"agent": agent, "model": model, "note": note}
         self._transcript = Transcript()
         self._displays: dict[str, DisplayHandle] = {}
-        self._stale: dict[str, None] = {}
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._stale: dict[str, None] = {_HEADER: None}
         self._shown_elsewhere: set[str] = set()
+        self._unshowable: set[str] = set()
         self._asked: set[str] = set()
         self._state: _State = "running"
-        self._told_state: _State = "running"
         self._usage = Usage()
         self._run: Run | None = None
         self._seen = 0
         self._began = time.monotonic()
-        self._updated = float("-inf")
+        self._last_round = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
-        self._header = DisplayHandle()
-        self._header.display(self._header_bundle(), raw=True)
+        self._flush()
 
     async def follow(self, run: Run) -> None:
         """Show a run until it ends.
@@ -85,19 +91,28 @@ class CellRenderer:
             logger.exception("the run could not be shown to its end")
         finally:
             clock.cancel()
+            self._stale[_HEADER] = None
             self._flush()
-            self._tell_state()
 
     def catch_up(self) -> None:
-        """Show everything that has happened so far, now."""
+        """Give everything that has happened so far its place on screen, now.
+
+        What has its place already is brought up to date in the next round.
+        """
         self._read()
-        self._flush()
+        if self._stale.keys() - self._displays.keys() - self._shown_elsewhere:
+            self._flush()
 
     def _read(self) -> None:
         events = self._run.recorded if self._run is not None else ()
         for event in events[self._seen :]:
             self._seen = event.seq
-            self._apply(event)
+            try:
+                self._apply(event)
+            except Exception:
+                logger.exception("an event could not be shown: %s", event.event)
+        if self._stale:
+            self._flush_soon()
 
     def _apply(self, event: Event) -> None:
         self._usage = event.usage
@@ -107,12 +122,14 @@ class CellRenderer:
         elif self._is_said_elsewhere(event):
             self._hide(changed)
         self._stale.update(dict.fromkeys(changed))
-        self._state = self._state_after(event)
+        state = self._state_after(event)
+        if state != self._state:
+            self._state = state
+            self._stale[_HEADER] = None
         if isinstance(event, ObservationEvent) and event.bundle:
-            self._flush()
-            DisplayHandle().display(_shown(event.bundle), raw=True)
-        elif self._stale:
-            self._flush_soon()
+            key = f"object:{event.seq}"
+            self._objects[key] = {"text/plain": "", **event.bundle}
+            self._stale[key] = None
 
     def _is_said_elsewhere(self, event: Event) -> bool:
         if isinstance(event, ApprovalResultEvent):
@@ -138,40 +155,57 @@ class CellRenderer:
     def _flush_soon(self) -> None:
         if self._timer is not None:
             return
-        wait = self._updated + SECONDS_BETWEEN_UPDATES - time.monotonic()
-        if wait <= 0:
+        # The open text is sent whole each time, so the longer, the less often.
+        wait = self._transcript.open_size / CHARACTERS_PER_SECOND
+        wait = max(SECONDS_BETWEEN_ROUNDS, min(wait, MOST_SECONDS_BETWEEN_ROUNDS))
+        left = self._last_round + wait - time.monotonic()
+        if left <= 0:
             self._flush()
         else:
-            self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
+            self._timer = asyncio.get_running_loop().call_later(left, self._flush)
 
     def _flush(self) -> None:
+        """Show all that is new or has changed, in one round."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._state != self._told_state:
-            self._tell_state()
         for key in self._stale:
             if key not in self._shown_elsewhere:
-                self._show(key, self._transcript.bundle(key))
+                self._show(key)
         self._stale.clear()
-        self._updated = time.monotonic()
+        self._last_round = time.monotonic()
 
-    def _show(self, key: str, bundle: dict[str, str]) -> None:
-        display = self._displays.get(key)
-        if display is not None:
-            display.update(bundle, raw=True)
-            return
-        display = self._displays[key] = DisplayHandle()
-        display.display(bundle, raw=True)
+    def _show(self, key: str) -> None:
+        try:
+            bundle = encodable(self._bundle(key))
+            display = self._displays.get(key)
+            if display is None:
+                display = DisplayHandle()
+                display.display(bundle, raw=True)
+                self._displays[key] = display
+            else:
+                display.update(bundle, raw=True)
+        except Exception:
+            if key not in self._unshowable:
+                logger.exception("a part of the run could not be shown: %s", key)
+            self._unshowable.add(key)
+
+    def _bundle(self, key: str) -> dict[str, Any]:
+        if key == _HEADER:
+            return self._header_bundle()
+        if key not in self._objects:
+            return self._transcript.bundle(key)
+        bundle = self._objects.pop(key)
+        markdown = bundle.get("text/markdown")
+        if isinstance(markdown, str):
+            bundle["text/markdown"] = safe_markdown(markdown)
+        return bundle
 
     async def _keep_time(self) -> None:
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_CLOCKS)
-            self._tell_state()
-
-    def _tell_state(self) -> None:
-        self._told_state = self._state
-        self._header.update(self._header_bundle(), raw=True)
+            self._stale[_HEADER] = None
+            self._flush_soon()
 
     def _header_bundle(self) -> dict[str, str]:
         return header(
@@ -180,7 +214,3 @@ class CellRenderer:
             seconds=time.monotonic() - self._began,
             usage=self._usage,
         )
-
-
-def _shown(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    return {"text/plain": "", **bundle}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from notebook_agents.jupyter._splitter import Splitter
 from notebook_agents.jupyter.html import ToolCard, thinking, tool_card
 from notebook_agents.jupyter.markdown import safe_markdown
 
 __all__ = [
     "ApprovalSegment",
+    "GrowingSegment",
     "NoticeSegment",
     "Segment",
     "TextSegment",
@@ -43,30 +45,85 @@ class Segment:
 
 
 @dataclass(slots=True)
-class TextSegment(Segment):
-    """Answer text; ``is_open`` while more of it may come."""
+class GrowingSegment(Segment):
+    """Text that comes in pieces; ``is_open`` while more of it may come."""
+
+    is_open: bool = True
+    _pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    def clear(self) -> None:
+        """Take everything back."""
+        self._pieces = []
+
+
+@dataclass(slots=True)
+class TextSegment(GrowingSegment):
+    """Answer text, up to the size at which it goes on in a new segment."""
 
     kind = "text"
-    text: str = ""
-    is_open: bool = True
+    limit: int = 4096
     remote_images: bool = False
+    _lead: str = ""
+    _splitter: Splitter | None = None
+
+    def add(self, text: str, *, lead: str = "") -> tuple[str, str] | None:
+        """Take in more text.
+
+        Parameters
+        ----------
+        text : str
+            What comes next.
+        lead : str
+            What has to stand before it on screen, if the segment is empty.
+
+        Returns
+        -------
+        tuple of (str, str) or None
+            Once the segment is full, what belongs in the next one instead,
+            and the lead of that.
+        """
+        if self._splitter is None:
+            self._lead = lead
+            self._splitter = Splitter(self.limit, lead=lead)
+        self._pieces.append(text)
+        cut = self._splitter.add(text)
+        if cut is None:
+            return None
+        whole = self.text
+        self._pieces = [whole[: cut.at]]
+        return whole[cut.at :], cut.lead
+
+    def clear(self) -> None:
+        """Take everything back."""
+        self._pieces, self._lead, self._splitter = [], "", None
 
     def bundle(self) -> dict[str, str]:
         """Give Markdown, and the text as the model wrote it."""
         markdown = safe_markdown(
-            self.text, remote_images=self.remote_images, streaming=self.is_open
+            self._lead + self.text,
+            remote_images=self.remote_images,
+            streaming=self.is_open,
         )
         return {"text/markdown": markdown, "text/plain": self.text}
 
 
 @dataclass(slots=True)
-class ThinkingSegment(Segment):
-    """What the model thinks; ``is_open`` while it does."""
+class ThinkingSegment(GrowingSegment):
+    """What the model thinks."""
 
     kind = "thinking"
-    text: str = ""
-    is_open: bool = True
     title: str = "Thought"
+
+    def add(self, text: str) -> None:
+        """Take in more text."""
+        self._pieces.append(text)
 
     def bundle(self) -> dict[str, str]:
         """Give collapsed HTML, nothing while there is no text."""

@@ -26,10 +26,10 @@ from notebook_agents.events import (
     ToolErrorEvent,
 )
 from notebook_agents.jupyter._words import duration
-from notebook_agents.jupyter.html import ToolCard, approval_record, notice
-from notebook_agents.jupyter.markdown import split_point
+from notebook_agents.jupyter.html import State, ToolCard, approval_record, notice
 from notebook_agents.jupyter.segments import (
     ApprovalSegment,
+    GrowingSegment,
     NoticeSegment,
     Segment,
     TextSegment,
@@ -50,6 +50,11 @@ _ENDS: dict[str, tuple[str, Level]] = {
     "cancelled": ("Stopped.", "info"),
     "max_steps_reached": ("", "warning"),
     "budget": ("", "warning"),
+}
+_CARD_STATES: dict[str, State] = {
+    "done": "done",
+    "denied": "denied",
+    "cancelled": "cancelled",
 }
 _CUT = {
     "length": "The answer was cut off at the token limit (max_tokens).",
@@ -95,10 +100,11 @@ class Transcript:
         self._remote_images = remote_images
         self._block_size = block_size
         self._segments: dict[str, Segment] = {}
+        self._places: dict[str, int] = {}
         self._changed: set[str] = set()
         self._counts: dict[str, int] = {}
         self._calls: dict[str, str] = {}
-        self._open: TextSegment | ThinkingSegment | None = None
+        self._open: GrowingSegment | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -109,6 +115,11 @@ class Transcript:
     def keys(self) -> tuple[str, ...]:
         """All keys, in the order in which their segments are shown."""
         return tuple(self._segments)
+
+    @property
+    def open_size(self) -> int:
+        """Size of the text or thought that goes on, in characters."""
+        return len(self._open.text) if self._open is not None else 0
 
     def bundle(self, key: str) -> dict[str, str]:
         """Give the MIME bundle of a segment.
@@ -143,7 +154,7 @@ class Transcript:
         handle = getattr(self, f"_on_{event.event}", None)
         if handle is not None:
             handle(event)
-        return [key for key in self._segments if key in self._changed]
+        return sorted(self._changed, key=self._places.__getitem__)
 
     # Text
 
@@ -152,14 +163,10 @@ class Transcript:
             return
         if event.channel == "reasoning":
             thought = self._thinking(event.step)
-            thought.text += event.text
+            thought.add(event.text)
             self._touch(thought)
-            return
-        segment = self._text(event.step)
-        segment.text += event.text
-        self._touch(segment)
-        if "\n" in event.text:
-            self._freeze(segment)
+        else:
+            self._say(event.step, event.text)
 
     def _on_thought(self, event: ThoughtEvent) -> None:
         if event.kind == "plan":
@@ -170,7 +177,7 @@ class Transcript:
             for segment in told:
                 self._clear(segment)
             thought = self._thinking(event.step)
-            thought.text = event.content
+            thought.add(event.content)
             self._touch(thought)
         self._close()
 
@@ -186,20 +193,20 @@ class Transcript:
         if _joined(told) != text.strip():
             for segment in told:
                 self._clear(segment)
-            segment = self._text(step)
-            segment.text = text
-            self._touch(segment)
-            self._freeze(segment)
+            self._say(step, text)
         self._close()
 
-    def _freeze(self, segment: TextSegment) -> None:
-        """Close a long text where a new block begins, and go on in a new one."""
-        while (cut := split_point(segment.text, self._block_size)) is not None:
-            segment.text, rest = segment.text[:cut], segment.text[cut:]
-            self._close()
-            segment = self._text(segment.step)
-            segment.text = rest
-            self._touch(segment)
+    def _say(self, step: int, text: str) -> None:
+        """Add to a text; where that gets long, go on in a new segment."""
+        for start in range(0, len(text), self._block_size):
+            rest: tuple[str, str] | None
+            rest = text[start : start + self._block_size], ""
+            while rest is not None:
+                segment = self._text(step)
+                self._touch(segment)
+                rest = segment.add(rest[0], lead=rest[1])
+                if rest is not None:
+                    self._close()
 
     def _text(self, step: int) -> TextSegment:
         """Give the text segment that goes on, or a new one."""
@@ -213,7 +220,10 @@ class Transcript:
                 left.is_open = True
                 return left
         segment = TextSegment(
-            self._new_key("text"), step, remote_images=self._remote_images
+            self._new_key("text"),
+            step,
+            limit=self._block_size,
+            remote_images=self._remote_images,
         )
         self._open = segment
         return self._add(segment)
@@ -273,8 +283,10 @@ class Transcript:
     def _on_observation(self, event: ObservationEvent) -> None:
         segment = self._call(event, event.call_id, event.tool)
         state = segment.card.state
-        if state in {"running", "waiting"}:
-            state = "failed" if event.failed else "done"
+        # How a call was ended says more than the error it may have had before.
+        is_stopped = event.status in {"denied", "cancelled"} and state != "cancelled"
+        if state in {"running", "waiting"} or is_stopped:
+            state = _CARD_STATES.get(event.status, "failed")
         has_run = event.seconds > 0
         self._update(
             segment,
@@ -341,6 +353,7 @@ class Transcript:
 
     def _add(self, segment: _Kind) -> _Kind:
         self._segments[segment.key] = segment
+        self._places.setdefault(segment.key, len(self._places))
         self._touch(segment)
         return segment
 
@@ -352,8 +365,8 @@ class Transcript:
 
     def _clear(self, segment: Segment) -> None:
         """Take back what was said; the segment is used again for what comes."""
-        if isinstance(segment, TextSegment | ThinkingSegment) and segment.text:
-            segment.text = ""
+        if isinstance(segment, GrowingSegment) and segment.text:
+            segment.clear()
             self._touch(segment)
 
     def _close(self) -> None:
@@ -373,5 +386,5 @@ class Transcript:
         self.is_finished = True
 
 
-def _joined(segments: Sequence[TextSegment | ThinkingSegment]) -> str:
+def _joined(segments: Sequence[GrowingSegment]) -> str:
     return "".join(segment.text for segment in segments).strip()

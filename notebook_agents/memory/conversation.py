@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from notebook_agents.memory.store import (
+from notebook_agents.memory.session import (
     MemoryBackend,
     MemorySession,
     load_history,

@@ -1,43 +1,40 @@
-"""The contract of a memory store, and the session that an agent talks to."""
+"""The contract of a memory store: many conversations, each under its scope."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Self
 
+from notebook_agents.memory.listing import ConversationInfo
+from notebook_agents.memory.record import TURN, from_record, to_record, turn_of
 from notebook_agents.memory.scope import MemoryScope
+from notebook_agents.memory.session import MemoryBackend, MemorySession
 from notebook_agents.messages import Message
 
 __all__ = ["MemoryBackend", "MemorySession", "MemoryStore"]
 
-
-@runtime_checkable
-class MemoryBackend(Protocol):
-    """The least that a memory of your own needs."""
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, oldest first."""
-
-    def add(self, message: dict[str, Any]) -> None:
-        """Append one message."""
-
-    def reset(self) -> None:
-        """Forget the conversation."""
-
-
-_one_turn_at_a_time = threading.Lock()
-"""Keeps turns whole in stores that have nothing better than `append`."""
+# One lock for each conversation would have to be kept for ever; by chance two
+# conversations share one of these, and wait for each other.
+_turn_locks = tuple(threading.RLock() for _ in range(64))
 
 
 class MemoryStore(ABC):
     """Many conversations in one place, each under its scope.
 
-    A store of your own implements `read`, `append` and `clear`; the rest has
-    defaults that call them.
+    A store of your own implements `read`, `append` and `clear`; turns have
+    defaults that call these three, and what is about many conversations at
+    once (`describe`, `set_title`, `list_conversations`, `purge`) is optional.
+    `notebook_agents.testing.check_memory_store` tells whether it keeps every
+    promise.
+
+    A *record* is a message in the OpenAI chat shape with up to two tags:
+    ``intermediate``, true for the steps on the way to an answer, and ``turn``,
+    the key of the turn it belongs to.
     """
 
     def session(
@@ -67,6 +64,8 @@ class MemoryStore(ABC):
             raise TypeError(message)
         return MemorySession(self, scope or MemoryScope(**scope_fields))
 
+    # What every store has to say.
+
     @abstractmethod
     def read(self, scope: MemoryScope) -> list[dict[str, Any]]:
         """Give a copy of a conversation's records, oldest first.
@@ -86,7 +85,7 @@ class MemoryStore(ABC):
         scope : MemoryScope
             Which conversation.
         message : dict
-            The record.
+            The record, kept with its tags.
         """
 
     @abstractmethod
@@ -96,8 +95,10 @@ class MemoryStore(ABC):
         Parameters
         ----------
         scope : MemoryScope
-            Which conversation.
+            Which conversation; clearing an unknown one does nothing.
         """
+
+    # Turns.
 
     def append_many(
         self, scope: MemoryScope, messages: Sequence[dict[str, Any]]
@@ -111,12 +112,43 @@ class MemoryStore(ABC):
         messages : sequence of dict
             The records, oldest first.
         """
-        with _one_turn_at_a_time:
+        with _lock_of(self, scope):
             for message in messages:
                 self.append(scope, message)
 
-    async def load(self, scope: MemoryScope) -> list[Message]:
-        """Read a conversation without blocking the loop.
+    def replace_turn(
+        self, scope: MemoryScope, turn: str, messages: Sequence[dict[str, Any]]
+    ) -> None:
+        """Write a turn where an earlier one of that key stands, else at the end.
+
+        The default writes the conversation anew: other threads of this process
+        never see half of it, but a crash meanwhile may lose it.
+
+        Parameters
+        ----------
+        scope : MemoryScope
+            Which conversation.
+        turn : str
+            Key of the turn; all records that have it go.
+        messages : sequence of dict
+            The new records, oldest first; none removes the turn.
+        """
+        new = [{**message, TURN: turn} for message in messages]
+        with _lock_of(self, scope):
+            kept = self.read(scope)
+            turns = [turn_of(record) for record in kept]
+            if turn in turns:
+                place = turns.index(turn)
+                others = [record for record in kept if turn_of(record) != turn]
+                new = [*others[:place], *new, *others[place:]]
+                self.clear(scope)
+            for record in new:
+                self.append(scope, record)
+
+    # Many conversations at once; optional.
+
+    def describe(self, scope: MemoryScope) -> ConversationInfo | None:
+        """Tell what is known about a conversation.
 
         Parameters
         ----------
@@ -125,14 +157,142 @@ class MemoryStore(ABC):
 
         Returns
         -------
+        ConversationInfo or None
+            A dict; None if there is no such conversation.
+
+        Raises
+        ------
+        NotImplementedError
+            If the store does not offer this.
+        """
+        raise NotImplementedError(_unsupported(self, "describe"))
+
+    def set_title(self, scope: MemoryScope, title: str | None) -> None:
+        """Give a conversation a title, beginning it if need be.
+
+        Parameters
+        ----------
+        scope : MemoryScope
+            Which conversation.
+        title : str or None
+            What people call it; None takes the title away.
+
+        Raises
+        ------
+        NotImplementedError
+            If the store does not offer this.
+        """
+        raise NotImplementedError(_unsupported(self, "set_title"))
+
+    def list_conversations(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant_id: str | None = None,
+        agent_id: str | None = None,
+        source_id: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[ConversationInfo]:
+        """List conversations, the one that was written last first.
+
+        Parameters
+        ----------
+        user_id, tenant_id, agent_id, source_id : str, optional
+            Only conversations with these parts; None fits everything.
+        limit, offset : int
+            Most conversations wanted, and how many to skip.
+
+        Returns
+        -------
+        list of ConversationInfo
+            Dicts; none if nothing fits.
+
+        Raises
+        ------
+        NotImplementedError
+            If the store does not offer this.
+        """
+        raise NotImplementedError(_unsupported(self, "list_conversations"))
+
+    def purge(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant_id: str | None = None,
+        agent_id: str | None = None,
+        source_id: str | None = None,
+        older_than: datetime | None = None,
+        all: bool = False,  # noqa: A002 - the word that makes the call plain
+    ) -> int:
+        """Forget many conversations.
+
+        Parameters
+        ----------
+        user_id, tenant_id, agent_id, source_id : str, optional
+            Only conversations with these parts.
+        older_than : datetime, optional
+            Only conversations that were last written before; local time if it
+            has no time zone.
+        all : bool, default False
+            Allow a call without any filter, which forgets everything.
+
+        Returns
+        -------
+        int
+            How many conversations are gone.
+
+        Raises
+        ------
+        NotImplementedError
+            If the store does not offer this.
+        """
+        raise NotImplementedError(_unsupported(self, "purge"))
+
+    def close(self) -> None:  # noqa: B027 - most stores have nothing to close
+        """Let go of files and connections; nothing to do unless a store says so."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    # The same without blocking the loop. Stores with an async client of their
+    # own override these.
+
+    async def load(
+        self, scope: MemoryScope, *, before: str | None = None
+    ) -> list[Message]:
+        """Read a conversation without blocking the loop.
+
+        Parameters
+        ----------
+        scope : MemoryScope
+            Which conversation.
+        before : str, optional
+            Key of a turn: only what came before it. Everything if there is no
+            such turn.
+
+        Returns
+        -------
         list of Message
             Oldest first.
         """
         records = await asyncio.to_thread(self.read, scope)
+        turns = [turn_of(record) for record in records]
+        if before is not None and before in turns:
+            records = records[: turns.index(before)]
         return [from_record(record) for record in records]
 
-    async def save(self, scope: MemoryScope, messages: Sequence[Message]) -> None:
-        """Add the messages of one turn without blocking the loop.
+    async def save(
+        self,
+        scope: MemoryScope,
+        messages: Sequence[Message],
+        *,
+        turn: str | None = None,
+    ) -> str:
+        """Keep one turn, whole, without blocking the loop.
 
         Parameters
         ----------
@@ -140,166 +300,52 @@ class MemoryStore(ABC):
             Which conversation.
         messages : sequence of Message
             Oldest first.
+        turn : str, optional
+            Key of the turn; an earlier one of that key is replaced. A new key
+            when left out.
+
+        Returns
+        -------
+        str
+            The key of the turn.
         """
-        records = [to_record(message) for message in messages]
-        await asyncio.to_thread(self.append_many, scope, records)
+        key = turn or new_turn_key()
+        records = [to_record(message, key) for message in messages]
+        if turn is None:
+            await asyncio.to_thread(self.append_many, scope, records)
+        else:
+            await asyncio.to_thread(self.replace_turn, scope, key, records)
+        return key
+
+    async def aclear(self, scope: MemoryScope) -> None:
+        """Do what `clear` does, without blocking the loop."""
+        await asyncio.to_thread(self.clear, scope)
+
+    async def adescribe(self, scope: MemoryScope) -> ConversationInfo | None:
+        """Do what `describe` does, without blocking the loop."""
+        return await asyncio.to_thread(self.describe, scope)
+
+    async def aset_title(self, scope: MemoryScope, title: str | None) -> None:
+        """Do what `set_title` does, without blocking the loop."""
+        await asyncio.to_thread(self.set_title, scope, title)
+
+    async def alist_conversations(self, **page: Any) -> list[ConversationInfo]:
+        """Do what `list_conversations` does, without blocking the loop."""
+        return await asyncio.to_thread(self.list_conversations, **page)
+
+    async def apurge(self, **filters: Any) -> int:
+        """Do what `purge` does, without blocking the loop."""
+        return await asyncio.to_thread(self.purge, **filters)
 
 
-class MemorySession:
-    """One conversation of a store; it cannot reach any other.
-
-    Parameters
-    ----------
-    store : MemoryStore
-        Where it is kept.
-    scope : MemoryScope
-        Which one it is.
-
-    Examples
-    --------
-    >>> from notebook_agents import InMemoryStore
-    >>> session = InMemoryStore().session(user_id="ada")
-    >>> session.add({"role": "user", "content": "hi"})
-    >>> session.messages
-    [{'role': 'user', 'content': 'hi'}]
-    """
-
-    def __init__(self, store: MemoryStore, scope: MemoryScope) -> None:
-        self.store = store
-        """Where the conversation is kept."""
-        self.scope = scope
-
-    @property
-    def scope_key(self) -> str:
-        """The store's key of this conversation."""
-        return self.scope.key
-
-    @property
-    def conversation_id(self) -> str:
-        """The conversation's UUID."""
-        return self.scope.conversation_id
-
-    @property
-    def user_id(self) -> str | None:
-        """Whose conversation it is."""
-        return self.scope.user_id
-
-    @property
-    def tenant_id(self) -> str | None:
-        """The tenant it belongs to."""
-        return self.scope.tenant_id
-
-    @property
-    def agent_id(self) -> str | None:
-        """The agent it belongs to."""
-        return self.scope.agent_id
-
-    @property
-    def source_id(self) -> str | None:
-        """Where it comes from."""
-        return self.scope.source_id
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """What was asked and answered, without the steps in between."""
-        records = self.store.read(self.scope)
-        return [
-            from_record(record).to_dict()
-            for record in records
-            if not record.get(_INTERMEDIATE)
-        ]
-
-    @property
-    def all_messages(self) -> list[dict[str, Any]]:
-        """Everything, with the tool calls and their results."""
-        return [from_record(item).to_dict() for item in self.store.read(self.scope)]
-
-    def add(self, message: dict[str, Any]) -> None:
-        """Append one message.
-
-        Parameters
-        ----------
-        message : dict
-            In the OpenAI chat shape.
-        """
-        self.store.append(self.scope, message)
-
-    def reset(self) -> None:
-        """Forget the conversation."""
-        self.store.clear(self.scope)
-
-    async def load(self) -> list[Message]:
-        """Read everything without blocking the loop."""
-        return await self.store.load(self.scope)
-
-    async def save(self, messages: Sequence[Message]) -> None:
-        """Append one turn without blocking the loop.
-
-        Parameters
-        ----------
-        messages : sequence of Message
-            Oldest first.
-        """
-        await self.store.save(self.scope, messages)
+def new_turn_key() -> str:
+    """Make a key that no other turn has."""
+    return uuid.uuid4().hex
 
 
-_INTERMEDIATE = "intermediate"
+def _lock_of(store: MemoryStore, scope: MemoryScope) -> threading.RLock:
+    return _turn_locks[hash((id(store), scope.key)) % len(_turn_locks)]
 
 
-def to_record(message: Message) -> dict[str, Any]:
-    """Give what a store keeps of a message: its chat shape and its tag."""
-    record = message.to_dict()
-    if message.intermediate:
-        record[_INTERMEDIATE] = True
-    return record
-
-
-def from_record(record: Mapping[str, Any]) -> Message:
-    """Make a message again from what a store kept."""
-    message = Message.from_dict(record)
-    if not record.get(_INTERMEDIATE):
-        return message
-    return Message(
-        message.role,
-        message.content,
-        message.tool_calls,
-        message.tool_call_id,
-        intermediate=True,
-    )
-
-
-async def load_history(memory: MemoryBackend) -> list[Message]:
-    """Read what any memory remembers.
-
-    Parameters
-    ----------
-    memory : MemoryBackend
-        One of ours or somebody else's.
-
-    Returns
-    -------
-    list of Message
-        Oldest first.
-    """
-    if isinstance(memory, MemorySession):
-        return await memory.load()
-    return [Message.from_dict(message) for message in memory.messages]
-
-
-async def save_turn(memory: MemoryBackend, messages: Sequence[Message]) -> None:
-    """Keep one turn in any memory.
-
-    Parameters
-    ----------
-    memory : MemoryBackend
-        Ours gets the whole turn in one append; somebody else's gets the two
-        calls that its contract promises, the question and the answer.
-    messages : sequence of Message
-        The turn, oldest first.
-    """
-    if isinstance(memory, MemorySession):
-        await memory.save(messages)
-        return
-    for message in messages:
-        if not message.intermediate:
-            memory.add(message.to_dict())
+def _unsupported(store: MemoryStore, name: str) -> str:
+    return f"{type(store).__name__} has no {name}()."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from notebook_agents.providers.base import (
     BaseProvider,
     ModelReply,
@@ -9,6 +12,7 @@ from notebook_agents.providers.base import (
     Provider,
     ProviderResponse,
     ReasoningDelta,
+    RetryDelta,
     TextDelta,
 )
 from notebook_agents.providers.registry import (
@@ -18,14 +22,55 @@ from notebook_agents.providers.scripted import (
     ScriptedProvider,
 )
 
+if TYPE_CHECKING:
+    from notebook_agents.providers.huggingface import HuggingFaceProvider
+    from notebook_agents.providers.ollama import (
+        LlamaCppProvider,
+        LMStudioProvider,
+        OllamaProvider,
+    )
+    from notebook_agents.providers.openai import OpenAIProvider
+    from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
+    from notebook_agents.providers.openrouter import OpenRouterProvider
+    from notebook_agents.providers.profiles import ChatProfile
+
+# These bring an HTTP library.
+_HOME = {
+    "ChatProfile": "profiles",
+    "HuggingFaceProvider": "huggingface",
+    "LMStudioProvider": "ollama",
+    "LlamaCppProvider": "ollama",
+    "OllamaProvider": "ollama",
+    "OpenAICompatibleProvider": "openai_compatible",
+    "OpenAIProvider": "openai",
+    "OpenRouterProvider": "openrouter",
+}
+
 __all__ = [
     "BaseProvider",
+    "ChatProfile",
+    "HuggingFaceProvider",
+    "LMStudioProvider",
+    "LlamaCppProvider",
     "ModelReply",
     "ModelRequest",
+    "OllamaProvider",
+    "OpenAICompatibleProvider",
+    "OpenAIProvider",
+    "OpenRouterProvider",
     "Provider",
     "ProviderResponse",
     "ReasoningDelta",
+    "RetryDelta",
     "ScriptedProvider",
     "TextDelta",
     "register_provider",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

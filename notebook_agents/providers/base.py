@@ -24,6 +24,7 @@ __all__ = [
     "Provider",
     "ProviderResponse",
     "ReasoningDelta",
+    "RetryDelta",
     "TextDelta",
     "ToolCall",
 ]
@@ -68,6 +69,28 @@ class ReasoningDelta:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class RetryDelta:
+    """The request failed and is sent again after a wait.
+
+    Parameters
+    ----------
+    attempt : int
+        Which retry it is, from 1.
+    wait_s : float
+        Seconds until it is sent.
+    reason : str
+        A few words for people.
+    discard_partial : bool
+        Whether the text so far is void.
+    """
+
+    attempt: int
+    wait_s: float
+    reason: str
+    discard_partial: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """One complete reply of a model, always the last delta.
@@ -94,7 +117,7 @@ class ModelReply:
     stop_reason: str = "stop"
 
 
-Delta = TextDelta | ReasoningDelta | ModelReply
+Delta = TextDelta | ReasoningDelta | RetryDelta | ModelReply
 
 
 @dataclass(slots=True)
@@ -189,7 +212,7 @@ class Provider(BaseProvider):
 
         Yields
         ------
-        TextDelta, ReasoningDelta or ModelReply
+        TextDelta, ReasoningDelta, RetryDelta or ModelReply
             The reply as it arrives. A stream that ends without a `ModelReply`
             counts as interrupted.
         """

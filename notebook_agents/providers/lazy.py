@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider, model_label
 from notebook_agents.providers.registry import Choice, choose_default, make_provider
 
@@ -17,11 +18,23 @@ class LazyProvider:
         ``"provider:model"``, a provider, or None for the default choice.
     model : str, optional
         The model, where ``client`` names only the provider.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it is none of these.
     """
 
     def __init__(
         self, client: str | BaseProvider | None, model: str | None = None
     ) -> None:
+        given: object = client
+        if given == "" or not isinstance(given, str | BaseProvider | None):
+            message = (
+                f"A model is named as text or given as a provider, not {client!r}; "
+                'for example Agent("local").'
+            )
+            raise AgentConfigurationError(message)
         self._spec = None if isinstance(client, BaseProvider) else client
         self._model = model
         self._made = client if isinstance(client, BaseProvider) else None

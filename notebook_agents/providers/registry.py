@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider
-from notebook_agents.settings import KEY_NAMES, Settings, get_settings
+from notebook_agents.settings import KEY_NAMES, URL_NAMES, Settings, get_settings
 
 __all__ = ["Choice", "choose_default", "make_provider", "register_provider"]
 
 Factory = Callable[[str | None, Settings], BaseProvider]
 """``(model or None, settings) -> provider``."""
 
-_BUILT_IN = {"local": "notebook_agents.providers.local:LocalProvider"}
+_BUILT_IN = {
+    "huggingface": "notebook_agents.providers.huggingface:HuggingFaceProvider",
+    "llamacpp": "notebook_agents.providers.ollama:LlamaCppProvider",
+    "lmstudio": "notebook_agents.providers.ollama:LMStudioProvider",
+    "local": "notebook_agents.providers.local:LocalProvider",
+    "ollama": "notebook_agents.providers.ollama:OllamaProvider",
+    "openai": "notebook_agents.providers.openai:OpenAIProvider",
+    "openai-compatible": (
+        "notebook_agents.providers.openai_compatible:OpenAICompatibleProvider"
+    ),
+    "openrouter": "notebook_agents.providers.openrouter:OpenRouterProvider",
+}
 _registered: dict[str, Factory] = {}
 
 
@@ -54,25 +65,70 @@ def register_provider(name: str, factory: Factory) -> None:
     _registered[_normalized(name)] = factory
 
 
-def choose_default(settings: Settings | None = None) -> Choice:
+def choose_default(
+    settings: Settings | None = None,
+    *,
+    ports: Iterable[tuple[str, int]] | None = None,
+) -> Choice:
     """Choose a model for an agent that names none.
 
     Parameters
     ----------
     settings : Settings, optional
         The environment; read now when left out.
+    ports : iterable of (str, int), optional
+        Providers and the loopback ports where to look for their servers; by
+        default where Ollama, LM Studio and llama.cpp usually are.
 
     Returns
     -------
     Choice
-        What to use, and why.
+        What to use, and why: what the environment names, the only provider that
+        is set up, a server on this machine, else the embedded model.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If several providers are set up and nothing says which to use.
     """
     settings = settings or get_settings()
     if settings.model:
         return Choice(settings.model, "NOTEBOOK_AGENTS_MODEL")
     if settings.default_provider:
         return Choice(settings.default_provider, "DEFAULT_PROVIDER")
+    ready = _set_up(settings)
+    if len(ready) > 1:
+        variables = ", ".join(ready.values())
+        names = " or ".join(ready)
+        message = (
+            f"Several providers are set up ({variables}). "
+            f"Say which to use: set DEFAULT_PROVIDER to {names}, or name a model."
+        )
+        raise AgentConfigurationError(message)
+    for name, variable in ready.items():
+        return Choice(name, f"{variable} is set")
+    from notebook_agents.providers.discovery import find_local_server, loopback_ports
+
+    looked_at = loopback_ports(settings.base_urls) if ports is None else ports
+    found = find_local_server(looked_at)
+    if found is not None:
+        reason = f"answers on this machine, port {found.port}"
+        return Choice(f"{found.provider}:{found.model}", reason)
     return Choice("local", "no other model is configured")
+
+
+def _set_up(settings: Settings) -> dict[str, str]:
+    """Find the providers that have what they need, and by which variable."""
+    ready = {
+        name: next(iter(KEY_NAMES[name]))
+        for name in settings.keys
+        if name in _BUILT_IN and name not in URL_NAMES
+    }
+    if "huggingface" in settings.keys:
+        ready["huggingface"] = "a Hugging Face token"
+    if "openai-compatible" in settings.base_urls:
+        ready["openai-compatible"] = URL_NAMES["openai-compatible"]
+    return ready
 
 
 def make_provider(
@@ -122,12 +178,8 @@ def _factory(name: str, settings: Settings) -> Factory:
         return _from_class(getattr(importlib.import_module(module), attribute))
     for point in entry_points(group="notebook_agents.providers", name=name):
         return _from_class(point.load())
-    if name in KEY_NAMES and name not in settings.keys:
-        message = (
-            f"Missing API key for provider {name!r}. "
-            f"Set {KEY_NAMES[name][0]} in your environment or .env file."
-        )
-        raise AgentConfigurationError(message)
+    if name in KEY_NAMES:
+        settings.require_key(name)
     known = ", ".join(sorted({*_BUILT_IN, *_registered, *_installed()}))
     message = (
         f"There is no provider named {name!r} here; known: {known}. "
@@ -137,6 +189,9 @@ def _factory(name: str, settings: Settings) -> Factory:
 
 
 def _from_class(kind: Callable[..., BaseProvider]) -> Factory:
+    from_settings: Factory | None = getattr(kind, "from_settings", None)
+    if from_settings is not None:
+        return from_settings
     return lambda model, _: kind(model) if model else kind()
 
 

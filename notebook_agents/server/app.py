@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse
 from fastapi.security import HTTPBearer
@@ -14,15 +16,19 @@ from notebook_agents.server.approvals import approval_routes
 from notebook_agents.server.chat import chat_routes, run_routes
 from notebook_agents.server.config import CORSConfig
 from notebook_agents.server.failures import CatchFailures, add_failure_handlers
-from notebook_agents.server.schemas import HealthResponse, InfoResponse
+from notebook_agents.server.pages import page_routes
+from notebook_agents.server.schemas import ErrorResponse, HealthResponse, InfoResponse
 from notebook_agents.server.security import BearerAuth, BodyLimit, HostAndOrigin
 from notebook_agents.server.service import Service
 
 __all__ = ["build_app"]
 
 OPENAPI = "/openapi.json"
-_PAGES = {"openapi": "openapi", "swagger_ui_html": "docs", "redoc_html": "redoc"}
-_HIDDEN = frozenset({"root", "swagger_ui_redirect"})
+_HIDDEN = frozenset({"root", "health_head"})
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorResponse} for status in (401, 403, 413, 415, 421, 422)
+}
+"""What every guarded route may answer."""
 
 
 def build_app(service: Service) -> FastAPI:
@@ -44,9 +50,11 @@ def build_app(service: Service) -> FastAPI:
         title=config.title,
         description=config.description or f"HTTP API for the **{agent.name}** agent.",
         version=config.api_version,
-        docs_url=config.docs_url,
-        redoc_url=config.redoc_url,
+        docs_url=None,  # made by `page_routes`
+        redoc_url=None,
         openapi_url=OPENAPI if has_pages else None,
+        # A redirect would lose the body, or lead out of a proxy's prefix.
+        redirect_slashes=False,
         middleware=_layers(service),
     )
     add_failure_handlers(app)
@@ -54,8 +62,10 @@ def build_app(service: Service) -> FastAPI:
     # The scheme only shows in the documentation; `BearerAuth` is what guards.
     scheme = [Depends(HTTPBearer(auto_error=False))] if config.has_auth else []
     for router in routers:
-        app.include_router(router, dependencies=scheme)
-    paths = _paths_of(*routers, app.router)
+        app.include_router(router, dependencies=scheme, responses=REFUSALS)
+    pages = page_routes(config, OPENAPI)
+    app.include_router(pages)
+    paths = _paths_of(*routers, pages, app.router)
     app.include_router(_utility_routes(service, paths))
     return app
 
@@ -70,7 +80,6 @@ def _layers(service: Service) -> list[Middleware]:
             config.health_endpoint,
             config.info_endpoint,
             config.docs_url,
-            config.docs_url and f"{config.docs_url}/oauth2-redirect",
             config.redoc_url,
             OPENAPI,
         )
@@ -95,6 +104,8 @@ def _cors(config: CORSConfig) -> Middleware:
         allow_headers=config.allow_headers,
         expose_headers=config.expose_headers,
         max_age=config.max_age,
+        # Into a private network only for pages that are named.
+        allow_private_network="*" not in config.origins,
     )
 
 
@@ -107,6 +118,14 @@ def _utility_routes(service: Service, paths: dict[str, str]) -> APIRouter:
         """Tell that the server is up."""
         uptime = round(service.uptime, 3)
         return HealthResponse(agent_name=service.agent.name, uptime_s=uptime)
+
+    router.add_api_route(
+        config.health_endpoint,
+        health,
+        methods=["HEAD"],
+        name="health_head",
+        include_in_schema=False,
+    )
 
     @router.get(config.info_endpoint, name="info")
     async def info(request: Request) -> InfoResponse:
@@ -135,7 +154,7 @@ def _utility_routes(service: Service, paths: dict[str, str]) -> APIRouter:
 def _paths_of(*routers: APIRouter) -> dict[str, str]:
     """Find what there is to call, by name."""
     return {
-        _PAGES.get(route.name, route.name): route.path
+        route.name: route.path
         for router in routers
         for route in router.routes
         if isinstance(route, Route) and route.name not in _HIDDEN

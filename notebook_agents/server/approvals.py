@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.server.failures import Refusal
 from notebook_agents.server.schemas import (
     ApprovalDecision,
@@ -50,7 +51,11 @@ def approval_routes(service: Service) -> APIRouter:
         """Decide about one call; the first decision counts."""
         pending = service.find_question(request_id, caller)
         by = f"http:{caller.user_id}" if caller.user_id else "http"
-        if not pending.decide(body.to_decision(), by=by):
+        try:
+            counts = pending.decide(body.to_decision(), by=by)
+        except ToolArgumentsError as error:
+            raise Refusal(422, "ToolArgumentsError", f"args: {error}") from None
+        if not counts:
             text = f"It has been decided already, by {pending.by}."
             raise Refusal(409, "AlreadyDecided", text)
         return ApprovalResponse(id=request_id, decision=body.decision)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
-from notebook_agents.server.failures import Refusal, timed_out
+from notebook_agents.server.failures import Failure, Refusal, report, timed_out
 from notebook_agents.server.schemas import (
     ApprovalView,
     ChatRequest,
@@ -34,7 +35,7 @@ OnDisconnect = Annotated[
 Tokens = Annotated[bool, Query(description="Whether pieces of text are sent too.")]
 LastEventId = Annotated[int, Header(alias="Last-Event-ID", ge=0)]
 _FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse} for status in (422, 429, 500, 502, 503, 504)
+    status: {"model": ErrorResponse} for status in (429, 500, 502, 503, 504)
 }
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -82,22 +83,15 @@ def chat_routes(service: Service) -> APIRouter:
         responses=_FAILURES | _STREAM,
     )
     async def stream(
-        body: ChatRequest, caller: CallerOf, on_disconnect: OnDisconnect = "cancel"
+        body: ChatRequest,
+        request: Request,
+        caller: CallerOf,
+        on_disconnect: OnDisconnect = "cancel",
     ) -> EventStreamResponse:
         """Ask, and follow what the agent does."""
-        order = service.order(body, caller)
-        try:
-            async with asyncio.timeout(service.config.request_timeout):
-                served = await service.runs.start(order)
-        except TimeoutError:
-            late = _too_late(service)
-            raise late from None
-        return follow(
-            service,
-            served,
-            with_tokens=body.stream_tokens,
-            stays=on_disconnect == "continue",
-        )
+        order, stays = service.order(body, caller), on_disconnect == "continue"
+        served = await begin(service, order, request, stays=stays)
+        return follow(service, served, with_tokens=body.stream_tokens, stays=stays)
 
     return router
 
@@ -115,7 +109,9 @@ def run_routes(service: Service) -> APIRouter:
     APIRouter
         ``GET /runs/{run_id}``, its ``/events`` and ``POST .../cancel``.
     """
-    router = APIRouter(tags=["runs"], prefix="/runs")
+    router = APIRouter(
+        tags=["runs"], prefix="/runs", responses={404: {"model": ErrorResponse}}
+    )
 
     @router.get("/{run_id}", name="run", response_model_exclude_none=True)
     async def run(run_id: str, caller: CallerOf) -> RunResponse:
@@ -156,6 +152,44 @@ def run_routes(service: Service) -> APIRouter:
     return router
 
 
+async def begin(
+    service: Service, order: Order, request: Request, *, stays: bool
+) -> ServedRun:
+    """Begin an order for a client that waits, when it is its turn.
+
+    Parameters
+    ----------
+    service : Service
+        Whose agent runs it.
+    order : Order
+        What to run.
+    request : Request
+        Who waits.
+    stays : bool
+        Whether the order is carried out when the client has gone.
+
+    Returns
+    -------
+    ServedRun
+        Going on.
+
+    Raises
+    ------
+    Refusal
+        504 when time is up before its turn has come.
+    """
+    starting = asyncio.create_task(service.runs.start(order))
+    ends = await _first(starting, request, service.config.request_timeout)
+    if ends == "done":
+        return starting.result()
+    if ends == "gone" and stays:
+        service.runs.keep(starting)
+    else:
+        starting.cancel()
+    refusal = _client_gone() if ends == "gone" else _too_late(service)
+    raise refusal
+
+
 async def answer(
     service: Service, order: Order, request: Request, *, stays: bool
 ) -> ChatResponse:
@@ -183,36 +217,47 @@ async def answer(
         504 when time is up: a run that has asked for an approval goes on,
         any other is stopped.
     """
-    served: ServedRun | None = None
+    limit = service.config.request_timeout
+    end = asyncio.get_running_loop().time() + limit
+    served = await begin(service, order, request, stays=stays)
+    served.enter()
+    outcome = asyncio.create_task(served.outcome())
+    try:
+        left = end - asyncio.get_running_loop().time()
+        ends = await _first(outcome, request, left)
+        if ends == "done":
+            return outcome.result()
+        if ends == "gone":
+            refusal = _client_gone()
+            raise refusal
+        if served.is_waiting or served.has_asked:
+            stays = True  # the client is told where its run is
+            refusal = _too_late(service, served)
+            raise refusal
+        served.end("timeout")
+        return await outcome
+    finally:
+        served.leave(stays=stays)
+        outcome.cancel()
 
-    async def work() -> ChatResponse:
-        nonlocal served
-        served = await service.runs.start(order)
-        return await served.outcome()
 
-    working = asyncio.create_task(work())
+async def _first(
+    work: asyncio.Task[Any], request: Request, seconds: float
+) -> Literal["done", "gone", "late"]:
+    """Wait for some work, while the client is there and time is not up."""
     leaving = asyncio.create_task(_departure(request))
     try:
         done, _ = await asyncio.wait(
-            {working, leaving},
-            timeout=service.config.request_timeout,
-            return_when=asyncio.FIRST_COMPLETED,
+            {work, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
         )
-        if working in done:
-            return await working
-        if leaving in done:
-            if served is not None and not stays:
-                served.abandon()
-            raise Refusal(408, "ClientDisconnected", "The client has gone.")
-        if served is None or served.is_waiting or served.has_asked:
-            late = _too_late(service, served)
-            raise late
-        served.end("timeout")
-        return await working
+    except asyncio.CancelledError:
+        work.cancel()
+        raise
     finally:
-        for task in (working, leaving):
-            task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        leaving.cancel()
+    if work in done:
+        return "done"
+    return "gone" if leaving in done else "late"
 
 
 def follow(
@@ -243,10 +288,11 @@ def follow(
     EventStreamResponse
         Up to and with the one terminal event.
     """
+    served.enter()
     return EventStreamResponse(
         frames(served, after=after, with_tokens=with_tokens),
         heartbeat=service.config.sse_heartbeat_seconds,
-        on_close=None if stays else served.abandon,
+        on_close=partial(served.leave, stays=stays),
         headers={"X-Run-Id": served.run.id},
     )
 
@@ -278,15 +324,17 @@ async def frames(
             shown = intermediate(event, with_tokens=with_tokens)
             if shown is not None:
                 yield encode_json("intermediate", shown, id=seq)
+        yield encode_json("done", await served.outcome(), id=seq)
+    except Refusal as refusal:
+        yield _last_frame(refusal.failure, seq)
+    except Exception as error:  # noqa: BLE001 - a stream has one terminal event
+        yield _last_frame(report(error, run_id=served.run.id), seq)
     finally:
         await events.aclose()
-    try:
-        response = await served.outcome()
-    except Refusal as refusal:
-        body = refusal.failure.body.model_dump(exclude_none=True)
-        yield encode_json("error", body, id=seq)
-    else:
-        yield encode_json("done", response, id=seq)
+
+
+def _last_frame(failure: Failure, seq: int) -> bytes:
+    return encode_json("error", failure.body.model_dump(exclude_none=True), id=seq)
 
 
 def view(served: ServedRun) -> RunResponse:
@@ -314,6 +362,10 @@ def view(served: ServedRun) -> RunResponse:
 def _too_late(service: Service, served: ServedRun | None = None) -> Refusal:
     run_id = served.run.id if served else None
     return Refusal.because_of(timed_out(service.config.request_timeout, run_id=run_id))
+
+
+def _client_gone() -> Refusal:
+    return Refusal(408, "ClientDisconnected", "The client has gone.")
 
 
 async def _departure(request: Request) -> None:

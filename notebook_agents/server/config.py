@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.server import checks
 
 __all__ = ["CORSConfig", "ServerConfig"]
 
@@ -20,13 +21,14 @@ class CORSConfig:
 
     Parameters
     ----------
-    origins : list of str
-        Such as ``"https://app.example.org"``; ``"*"`` is every site.
+    origins : sequence of str
+        Such as ``"https://app.example.org"``, without a path; ``"*"`` is every
+        site. Here and below, a single text is a sequence of one.
     allow_credentials : bool, default False
         Whether their cookies and keys may come along; needs named origins.
-    allow_methods, allow_headers : list of str
+    allow_methods, allow_headers : sequence of str
         What they may send; ``"*"`` is everything.
-    expose_headers : list of str
+    expose_headers : sequence of str
         Which response headers they may read.
     max_age : int, default 600
         Seconds for which a browser may remember this.
@@ -34,7 +36,7 @@ class CORSConfig:
     Raises
     ------
     AgentConfigurationError
-        If credentials are allowed to every site.
+        If credentials are allowed to every site, or a value cannot be right.
 
     Examples
     --------
@@ -42,14 +44,21 @@ class CORSConfig:
     False
     """
 
-    origins: list[str] = field(default_factory=lambda: ["*"])
+    origins: Sequence[str] = ("*",)
     allow_credentials: bool = False
-    allow_methods: list[str] = field(default_factory=lambda: ["*"])
-    allow_headers: list[str] = field(default_factory=lambda: ["*"])
-    expose_headers: list[str] = field(default_factory=list)
+    allow_methods: Sequence[str] = ("*",)
+    allow_headers: Sequence[str] = ("*",)
+    expose_headers: Sequence[str] = ()
     max_age: int = 600
 
     def __post_init__(self) -> None:
+        origins = checks.texts("origins", self.origins)
+        object.__setattr__(self, "origins", tuple(map(checks.origin, origins)))
+        for name in ("allow_methods", "allow_headers", "expose_headers"):
+            words = checks.texts(name, getattr(self, name))
+            object.__setattr__(self, name, checks.words(name, words))
+        checks.flag("allow_credentials", self.allow_credentials)
+        checks.whole("max_age", self.max_age, least=0)
         if self.allow_credentials and "*" in self.origins:
             message = (
                 "allow_credentials needs origins that are named: with '*' every "
@@ -70,7 +79,7 @@ class CORSConfig:
         bool
             Whether it is one of the named, or all are.
         """
-        return "*" in self.origins or origin in self.origins
+        return "*" in self.origins or origin.lower() in self.origins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,10 @@ class ServerConfig:
     max_body_size : int, default 1048576
         Most bytes of a request's body.
     max_concurrent_runs : int, default 64
-        Most runs at the same time.
+        Most runs that work, or wait for their turn, at the same time.
+    max_waiting_runs : int, default 256
+        Most runs that wait for an approval at the same time; they do not
+        count as working. A call beyond it is denied.
     approvals : {"wait", "deny"}, optional
         What becomes of a call that needs consent: it waits for a decision,
         or is denied at once. Left out, it waits where `serve` is called in an
@@ -110,6 +122,7 @@ class ServerConfig:
     allowed_hosts : sequence of str
         Names in the ``Host`` header that are right besides addresses and
         ``localhost``; ``"*.example.org"`` fits any name below, ``"*"`` all.
+        A single text is a sequence of one.
     sse_heartbeat_seconds : float or None, default 15
         Seconds of silence after which a stream sends a comment; None never.
     title, description, api_version : str
@@ -119,7 +132,8 @@ class ServerConfig:
     ssl_certfile, ssl_keyfile : str, optional
         Files for TLS.
     log_level : str, default "info"
-        Level of the web server's loggers.
+        Level of the web server's loggers; ``"info"`` leaves it to the
+        ``logging`` of this process, which shows warnings unless told otherwise.
     backlog : int, default 2048
         Most connections that wait to be accepted.
     limit_concurrency : int, optional
@@ -152,6 +166,7 @@ class ServerConfig:
     max_message_length: int = 32_768
     max_body_size: int = 1024 * 1024
     max_concurrent_runs: int = 64
+    max_waiting_runs: int = 256
     approvals: Literal["wait", "deny"] | None = None
     cors: CORSConfig | None = None
     allowed_hosts: Sequence[str] = ()
@@ -169,52 +184,59 @@ class ServerConfig:
     timeout_keep_alive: int = 5
 
     def __post_init__(self) -> None:
-        for problem in self._problems():
-            raise AgentConfigurationError(problem)
+        hosts = checks.texts("allowed_hosts", self.allowed_hosts)
+        object.__setattr__(self, "allowed_hosts", tuple(map(checks.host, hosts)))
+        checks.keys(self.api_key, self.api_keys)
+        # A copy: what is changed in it later would not have been checked.
+        object.__setattr__(self, "api_keys", dict(self.api_keys))
+        self._check_paths()
+        self._check_numbers()
+        self._check_texts()
+        self._check_safety()
 
-    def _problems(self) -> list[str]:
-        paths = {
-            name: getattr(self, name)
-            for name in (
-                "chat_endpoint",
-                "conversations_endpoint",
-                "health_endpoint",
-                "info_endpoint",
-                "docs_url",
-                "redoc_url",
-            )
-        }
-        keys = [*self.api_keys, *self.api_keys.values()]
-        if self.api_key is not None:
-            keys.append(self.api_key)
-        beat = self.sse_heartbeat_seconds
-        checks = [
-            *(
-                (value is None or value.startswith("/"), f"{name} must begin with '/'.")
-                for name, value in paths.items()
-            ),
-            (all(key.strip() for key in keys), "A key or its user is blank."),
-            (self.request_timeout > 0, "request_timeout must be above 0 seconds."),
-            (self.max_message_length > 0, "max_message_length must be above 0."),
-            (self.max_body_size > 0, "max_body_size must be above 0 bytes."),
-            (self.max_concurrent_runs > 0, "max_concurrent_runs must be above 0."),
-            (beat is None or beat > 0, "sse_heartbeat_seconds must be above 0."),
-            (
-                self.approvals in {None, "wait", "deny"},
-                f"approvals is {self.approvals!r}; it must be 'wait' or 'deny'.",
-            ),
-            (
-                self.log_level in LOG_LEVELS,
-                f"log_level is {self.log_level!r}; it must be one of "
-                f"{', '.join(LOG_LEVELS)}.",
-            ),
-            (
-                self.has_auth or self.is_loopback,
+    def _check_paths(self) -> None:
+        names = [name for name in checks.ENDPOINTS if getattr(self, name) is not None]
+        if not set(names) >= set(checks.NEEDED):
+            message = f"{', '.join(checks.NEEDED)}: each of them needs a path."
+            raise AgentConfigurationError(message)
+        checks.paths({name: getattr(self, name) for name in names})
+
+    def _check_numbers(self) -> None:
+        checks.whole("port", self.port, least=0, most=65_535)
+        for name in (
+            "max_message_length",
+            "max_body_size",
+            "max_concurrent_runs",
+            "max_waiting_runs",
+            "backlog",
+            "timeout_keep_alive",
+        ):
+            checks.whole(name, getattr(self, name), least=1)
+        if self.limit_concurrency is not None:
+            checks.whole("limit_concurrency", self.limit_concurrency, least=1)
+        checks.seconds("request_timeout", self.request_timeout)
+        if self.sse_heartbeat_seconds is not None:
+            checks.seconds("sse_heartbeat_seconds", self.sse_heartbeat_seconds)
+
+    def _check_texts(self) -> None:
+        for name in ("host", "title", "description", "api_version"):
+            checks.text(name, getattr(self, name))
+        if self.default_user_id is not None:
+            checks.not_blank("default_user_id", self.default_user_id)
+        if self.approvals is not None:
+            checks.choice("approvals", self.approvals, ("wait", "deny"))
+        checks.choice("log_level", self.log_level, LOG_LEVELS)
+
+    def _check_safety(self) -> None:
+        if self.ssl_keyfile is not None and self.ssl_certfile is None:
+            message = "ssl_keyfile needs ssl_certfile: without it there is no TLS."
+            raise AgentConfigurationError(message)
+        if not (self.has_auth or self.is_loopback):
+            message = (
                 f"Listening on {self.host!r} opens the agent and its tools to the "
-                "network. Set api_key= or api_keys=, or keep host='127.0.0.1'.",
-            ),
-        ]
-        return [text for is_right, text in checks if not is_right]
+                "network. Set api_key= or api_keys=, or keep host='127.0.0.1'."
+            )
+            raise AgentConfigurationError(message)
 
     @property
     def has_auth(self) -> bool:

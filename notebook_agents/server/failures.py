@@ -210,8 +210,9 @@ def public_text(event: ObservationEvent | ToolErrorEvent) -> str:
     if isinstance(event, ToolErrorEvent):
         raised = event.reason == RAISED
         return event.error.partition(":")[0] if raised else event.error
-    if event.failed and event.content.startswith(FAILED):
-        return FAILED + event.content.removeprefix(FAILED).partition(":")[0]
+    before, mark, words = event.content.partition(FAILED)
+    if event.failed and mark:
+        return before + mark + words.partition(":")[0]
     return event.content
 
 

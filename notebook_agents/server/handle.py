@@ -187,20 +187,26 @@ class ServerHandle:
         self, agent: Agent, wanted: ServerConfig, store: MemoryStore | None
     ) -> None:
         """Swap the agent; start anew only where something else is different."""
-        port = self.port if self.is_running else 0
+        before, port = self._server, self.port
         is_here = self.is_running and wanted.port in {0, port}
         here = replace(wanted, port=self.config.port)
-        is_same = here == self.config and store in {None, self._store}
-        if is_here and is_same:
-            self._server.agent = agent
+        if is_here and here == self.config and store in {None, self._store}:
+            before.agent = agent
             return
-        if is_here:  # a new start on the old port needs it free
-            wanted = replace(wanted, port=port)
-            self._server.halt()
-        before, self._store = self._server, store or self._store
-        server = AgentServer(agent, wanted, store=self._store)
-        server.launch()
-        self._server = server
+        server = AgentServer(agent, wanted, store=store or self._store)
+        server.prepare()
+        if is_here and wanted.host != self.config.host:
+            # Two addresses that share a port may overlap: first the one, then
+            # the other.
+            before.halt()
+            try:
+                server.launch(port=port)
+            except OSError:
+                before.launch(port=port)
+                raise
+        else:
+            server.launch(successor_of=before if is_here else None)
+        self._server, self._store = server, store or self._store
         before.halt()
 
     def _panel(self) -> Panel:
@@ -211,7 +217,7 @@ class ServerHandle:
             is_running=self.is_running,
             chat_endpoint=config.chat_endpoint,
             docs_url=config.docs_url,
-            approvals=config.approvals or "deny",
+            approvals=(config.approvals or "deny") if _may_ask(self.agent) else None,
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -221,6 +227,21 @@ class ServerHandle:
 
 def _new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _may_ask(agent: Agent) -> bool:
+    """Tell whether a call of some tool may need consent."""
+    if agent.policy == "allow":
+        return False
+    named, has_callback = agent._approval_tools, agent._callback is not None  # noqa: SLF001 - told by nothing else
+    return any(
+        tool.name in (named or ())
+        or (has_callback and named is None)
+        or bool(
+            tool.approval and not (tool.approval == "risky" and tool.risk == "read")
+        )
+        for tool in agent.tools.values()
+    )
 
 
 def _default_approvals() -> Approvals:

@@ -22,6 +22,7 @@ from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemorySession, MemoryStore
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.logs import logger, redacted_logs
+from notebook_agents.server.own_loop import run_on_own_loop
 from notebook_agents.settings import get_settings
 
 if TYPE_CHECKING:
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["AgentServer"]
 
 START_SECONDS = 20.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 9.0
 """More than draining and closing connections may take together."""
-
+STUCK = (
+    "the server was stopped and its port is free, but its thread goes on: something "
+    "blocks it, perhaps a tool without await, at %s"
+)
 
 _listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
 
@@ -182,8 +186,18 @@ class AgentServer:
         """
         await asyncio.to_thread(self.halt)
 
-    def launch(self) -> None:
+    def launch(
+        self, *, successor_of: AgentServer | None = None, port: int | None = None
+    ) -> None:
         """Do what `start` does, from sync code.
+
+        Parameters
+        ----------
+        successor_of : AgentServer, optional
+            A running server whose socket is taken over; it is to be stopped
+            when this one is up.
+        port : int, optional
+            Instead of the configured one.
 
         Raises
         ------
@@ -194,9 +208,29 @@ class AgentServer:
             if self.is_running:
                 message = f"The server is already running at {self.url}."
                 raise RuntimeError(message)
-            self._set_up()
-            self._run()
+            if self._listener is None:
+                self._set_up()
+            listener = self._listener
+            assert listener is not None  # noqa: S101 - made by `_set_up`
+            try:
+                listener.take(self._socket(successor_of, port))
+                _listeners.add(listener)
+                self._run(listener)
+            except BaseException:
+                self._listener = None
+                raise
             atexit.register(self.halt)
+
+    def prepare(self) -> None:
+        """Do all of a `launch` that may fail without touching the port.
+
+        Raises
+        ------
+        ServerStartError
+            If the settings do not work, such as a certificate that is missing.
+        """
+        with self._lock:
+            self._set_up()
 
     def halt(self) -> None:
         """Do what `stop` does, from sync code."""
@@ -209,13 +243,13 @@ class AgentServer:
             if self._thread is not None:
                 self._thread.join(STOP_SECONDS)
                 if self._thread.is_alive():
-                    logger.warning("the server thread did not end in time")
+                    logger.warning(STUCK, _place_of(self._thread))
             self._thread = self._listener = None
             atexit.unregister(self.halt)
 
     def _ask_to_exit(self) -> None:
         if self._listener is not None:
-            self._listener.should_exit = True
+            self._listener.ask_to_exit()
 
     def _set_up(self) -> None:
         for module in ("fastapi", "uvicorn"):
@@ -224,28 +258,38 @@ class AgentServer:
         from notebook_agents.server.listener import Listener
         from notebook_agents.server.service import Service
 
-        # Bound here: a taken port must be an error of the cell that asked,
-        # and uvicorn would end the thread, or the process, over it.
-        sock = _bind(self.config.host, self.config.port, self.config.backlog)
         config = replace(self.config, approvals=self.config.approvals or "deny")
         self._service = Service(self._agent, config, self._store)
         self._app = build_app(self._service)
-        self._listener = Listener(self._app, config, sock, self._service.runs.drain)
-        _listeners.add(self._listener)
+        try:
+            self._listener = Listener(self._app, config, self._service.runs.drain)
+        except (OSError, ValueError) as error:
+            message = f"The server did not come up: {error!r}."
+            raise ServerStartError(message) from error
 
-    def _run(self) -> None:
-        listener, self._error = self._listener, None
-        assert listener is not None  # noqa: S101 - made by `_set_up`
+    def _socket(
+        self, predecessor: AgentServer | None, port: int | None
+    ) -> socket.socket:
+        if predecessor is not None and predecessor._listener is not None:  # noqa: SLF001 - same class
+            return predecessor._listener.share()  # noqa: SLF001
+        # Bound here: a taken port must be an error of the cell that asked,
+        # and uvicorn would end the thread, or the process, over it.
+        config = self.config
+        return _bind(config.host, config.port if port is None else port, config.backlog)
+
+    def _run(self, listener: Listener) -> None:
+        self._error = None
         name = f"notebook-agents-server-{listener.port}"
         self._thread = threading.Thread(
             target=self._main, args=(listener,), name=name, daemon=True
         )
         self._thread.start()
         is_up = listener.is_settled.wait(START_SECONDS)
-        if self.is_running:
+        if is_up and self.is_running:
             return
-        listener.should_exit = True
-        listener.close()
+        listener.ask_to_exit()
+        if is_up:
+            listener.close()
         cause = self._error if is_up else "it took too long"
         message = f"The server did not come up: {cause!r}."
         raise ServerStartError(message) from self._error
@@ -253,13 +297,12 @@ class AgentServer:
     def _main(self, listener: Listener) -> None:
         with redacted_logs(_secrets(self.config)):
             try:
-                # Not uvicorn.run: it fails where asyncio.run has been patched.
-                with asyncio.Runner() as runner:
-                    runner.run(listener.listen())
+                run_on_own_loop(listener.listen())
             except BaseException as error:  # noqa: BLE001 - SystemExit, from uvicorn
                 self._error = error
                 logger.log(logging.ERROR, "the server ended", exc_info=error)
             finally:
+                listener.close()
                 listener.is_settled.set()
 
 
@@ -280,6 +323,15 @@ def _bind(host: str, port: int, backlog: int) -> socket.socket:
         )
         raise OSError(error.errno, message) from error
     return sock
+
+
+def _place_of(thread: threading.Thread) -> str:
+    """Say where a thread is, for whoever has to find what holds it."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only way to ask
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    return f"{code.co_qualname}, {code.co_filename}:{frame.f_lineno}"
 
 
 def _secrets(config: ServerConfig) -> Iterator[str]:

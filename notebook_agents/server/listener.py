@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
 from notebook_agents.server.config import ServerConfig
+from notebook_agents.server.deadline import with_deadline
 
 __all__ = ["Listener"]
 
-CLOSE_SECONDS = 5
+CLOSE_SECONDS = 2
 """How long open connections may take to finish, after the runs have ended."""
 
 
 class Listener(uvicorn.Server):
-    """Accept requests on a socket that is bound already.
+    """Accept requests on a socket that somebody else has bound.
 
     Parameters
     ----------
@@ -27,8 +31,6 @@ class Listener(uvicorn.Server):
         Who answers.
     config : ServerConfig
         How to serve.
-    sock : socket
-        Bound and listening.
     drain : callable
         Ends what is going on; awaited before connections are closed, while
         streams can still say goodbye.
@@ -38,14 +40,13 @@ class Listener(uvicorn.Server):
         self,
         app: FastAPI,
         config: ServerConfig,
-        sock: socket.socket,
         drain: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 log_config=None,  # uvicorn's own would print into cells
-                log_level=config.log_level,
+                log_level=None if config.log_level == "info" else config.log_level,
                 access_log=False,
                 lifespan="off",
                 ws="none",
@@ -61,17 +62,42 @@ class Listener(uvicorn.Server):
         )
         self.is_settled = threading.Event()
         """Set when it is up, or has failed."""
-        self.port: int = sock.getsockname()[1]
-        self._sock = sock
+        self.port = 0
+        self._sock: socket.socket | None = None
         self._drain = drain
+        self.config.load()  # here, where a certificate may turn out to be missing
+        protocol: Any = self.config.http_protocol_class
+        self.config.http_protocol_class = with_deadline(protocol)
+
+    def take(self, sock: socket.socket) -> None:
+        """Take a socket to listen on, bound and listening."""
+        self._sock, self.port = sock, sock.getsockname()[1]
+
+    def share(self) -> socket.socket:
+        """Give the same socket once more, for a server that takes over."""
+        assert self._sock is not None  # noqa: S101 - it is listening
+        return self._sock.dup()
 
     async def listen(self) -> None:
         """Serve until ``should_exit`` is set."""
+        assert self._sock is not None  # noqa: S101 - taken before
         await self.serve(sockets=[self._sock])
+
+    def ask_to_exit(self) -> None:
+        """End soon, and give the port back now; callable from any thread."""
+        self.should_exit = True
+        sock = self._sock
+        if sys.platform == "win32" or sock is None or sock.fileno() < 0:
+            return
+        # The loop may be blocked, and does not expect its socket to be closed by
+        # others: an unbound one takes its place.
+        with socket.socket() as unbound:
+            os.dup2(unbound.fileno(), sock.fileno(), inheritable=False)
 
     def close(self) -> None:
         """Give the port back."""
-        self._sock.close()
+        if self._sock is not None:
+            self._sock.close()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept, and say so."""
@@ -79,7 +105,9 @@ class Listener(uvicorn.Server):
         self.is_settled.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End what is going on, then close connections."""
+        """Accept no more, end what is going on, then close connections."""
+        for server in self.servers:
+            server.close()
         await self._drain()
         await super().shutdown(sockets)
 

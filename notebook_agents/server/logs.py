@@ -14,14 +14,9 @@ logger = logging.getLogger("notebook_agents.server")
 
 REDACTED = "[redacted]"
 SHORTEST = 4  # characters: anything shorter is part of many words
+OURS = "notebook_agents"
 # A filter sees only what is logged to the very logger it hangs on.
-LOGGERS = (
-    "notebook_agents.server",
-    "notebook_agents.run",
-    "uvicorn.error",
-    "uvicorn.access",
-    "uvicorn.asgi",
-)
+UVICORN = ("uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?i)(?P<before>\b(?:bearer|token|basic)\s+|[?&](?:token|key|api_key)=)[\w.~+/=-]{8,}"
     r"|\bsk-[\w-]{8,}"
@@ -84,6 +79,35 @@ class Redaction(logging.Filter):
         return True
 
 
+class _Guard(logging.Handler):
+    """Redact what any logger of this package sends up, before others see it.
+
+    It stands at the package's logger, where the records of all loggers below
+    pass on their way to the handlers of the process.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redactions: list[Redaction] = []
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        for redaction in tuple(self.redactions):
+            redaction.filter(record)
+        # With this handler, logging takes the process for one that has some.
+        last = logging.lastResort
+        if last is not None and not _has_others(self) and record.levelno >= last.level:
+            last.handle(record)
+        return True
+
+
+def _has_others(guard: logging.Handler) -> bool:
+    own = logging.getLogger(OURS)
+    return bool(logging.root.handlers) or any(h is not guard for h in own.handlers)
+
+
+_guard = _Guard()
+
+
 @contextlib.contextmanager
 def redacted_logs(secrets: Iterable[str]) -> Iterator[None]:
     """Keep secrets out of the logs of serving while the block runs.
@@ -99,11 +123,20 @@ def redacted_logs(secrets: Iterable[str]) -> Iterator[None]:
         Nothing.
     """
     redaction = Redaction(secrets)
-    loggers = [logging.getLogger(name) for name in LOGGERS]
+    loggers, ours = (
+        [logging.getLogger(name) for name in UVICORN],
+        logging.getLogger(OURS),
+    )
     for each in loggers:
         each.addFilter(redaction)
+    _guard.redactions.append(redaction)
+    if _guard not in ours.handlers:
+        ours.handlers.insert(0, _guard)
     try:
         yield
     finally:
         for each in loggers:
             each.removeFilter(redaction)
+        _guard.redactions.remove(redaction)
+        if not _guard.redactions:
+            ours.removeHandler(_guard)

@@ -18,10 +18,14 @@ _FILL = "var(--jp-layout-color2, rgba(128, 128, 128, 0.12))"
 _MONO = "var(--jp-code-font-family, ui-monospace, monospace)"
 _SMALL = "var(--jp-ui-font-size1, 13px)"
 
-APPROVALS = {
-    "wait": "wait for a decision at /approvals",
-    "deny": "are denied; approvals='wait' lets them wait",
-}
+AGAIN = "server = serve(agent)"
+WHERE = "server.token"
+ANSWER = (
+    "server.approvals   # the calls that wait for you\n"
+    "from notebook_agents import Allow, Deny\n"
+    'server.approvals[0].decide(Allow(), by="me")   # or Deny("why")'
+)
+DENIED = "are denied; server = serve(agent, approvals='wait') lets them wait for you"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,8 @@ class Panel:
         Where to ask.
     docs_url : str or None
         Where the documentation is.
-    approvals : {"wait", "deny"}
-        What becomes of calls that need consent.
+    approvals : {"wait", "deny"} or None
+        What becomes of calls that need consent; None if no tool needs it.
     """
 
     agent: str
@@ -49,22 +53,41 @@ class Panel:
     is_running: bool
     chat_endpoint: str
     docs_url: str | None
-    approvals: str
+    approvals: str | None
 
     @property
-    def curl(self) -> str:
-        """How to ask from a shell; the token is in a variable."""
+    def shell(self) -> str:
+        """How to ask from a shell, where the token is pasted once."""
         return (
-            f'curl {self.url}{self.chat_endpoint} -H "Authorization: Bearer $TOKEN" '
-            """-H 'Content-Type: application/json' -d '{"message": "Hello"}\'"""
+            f"export TOKEN=...   # paste what print({WHERE}) shows\n"
+            f"curl {self.url}{self.chat_endpoint} \\\n"
+            '  -H "Authorization: Bearer $TOKEN" \\\n'
+            "  -H 'Content-Type: application/json' \\\n"
+            """  -d '{"message": "Hello"}'"""
+        )
+
+    @property
+    def python(self) -> str:
+        """How to ask from the same notebook."""
+        return (
+            "import httpx\n"
+            "httpx.post(\n"
+            f'    server.url + "{self.chat_endpoint}",\n'
+            f'    headers={{"Authorization": f"Bearer {{{WHERE}}}"}},\n'
+            '    json={"message": "Hello"},\n'
+            "    timeout=120,\n"
+            ").json()"
         )
 
     def text(self) -> str:
         """Give the panel as plain text."""
         if not self.is_running:
-            return f"{self._title()}. Call serve(...) to start it again."
+            return f"{self._title()}. {AGAIN} starts it again."
         lines = [f"{self._title()} at {self.url}"]
-        lines += [f"  {name + ':':<11}{value}" for name, value in self._rows()]
+        for name, value in self._rows():
+            first, *rest = value.split("\n")
+            lines.append(f"  {name:<10} {first}")
+            lines += [f"{'':<12} {line}" for line in rest]
         return "\n".join(lines)
 
     def to_html(self) -> str:
@@ -78,24 +101,25 @@ class Panel:
         if self.is_running:
             title += f" {_link(self.url)}"
             rows = "".join(
-                f'<div><span style="color:{_DIM}">{name}</span> {_value(value)}</div>'
+                f'<div style="color:{_DIM}">{name}</div><div>{_value(name, value)}</div>'
                 for name, value in self._rows()
             )
         else:
-            rows = f'<div style="color:{_DIM}">serve(...) starts it again</div>'
+            again = f"{_value('Python', AGAIN)} starts it again"
+            rows = f'<div style="color:{_DIM};grid-column:1/3">{again}</div>'
         return (
             f'<div style="border:1px solid {_EDGE};border-radius:4px;padding:6px 10px;'
-            f'margin:4px 0;font-size:{_SMALL}"><div>{title}</div>{rows}</div>'
+            f'margin:4px 0;font-size:{_SMALL}"><div>{title}</div>'
+            '<div style="display:grid;grid-template-columns:max-content 1fr;'
+            f'gap:4px 12px;align-items:baseline;margin-top:4px">{rows}</div></div>'
         )
 
     def _rows(self) -> list[tuple[str, str]]:
-        docs = f"{self.url}{self.docs_url}" if self.docs_url else "off"
-        return [
-            ("docs", docs),
-            ("token", "server.token"),
-            ("call", self.curl),
-            ("approvals", APPROVALS[self.approvals]),
-        ]
+        docs = [("docs", f"{self.url}{self.docs_url}")] if self.docs_url else []
+        answers = {"wait": ANSWER, "deny": DENIED}
+        asked = [("approvals", answers[self.approvals])] if self.approvals else []
+        calls = [("token", WHERE), ("shell", self.shell), ("Python", self.python)]
+        return [*docs, *calls, *asked]
 
     def _title(self) -> str:
         return f"Agent {self.agent!r} is {self._state()}"
@@ -109,10 +133,13 @@ def _link(url: str) -> str:
     return f'<a href="{target}" target="_blank" rel="noopener noreferrer">{target}</a>'
 
 
-def _value(text: str) -> str:
-    if text.startswith("http"):
+def _value(name: str, text: str) -> str:
+    if name == "docs":
         return _link(text)
-    if text.startswith(("curl", "server.")):
-        style = f"font-family:{_MONO};background:{_FILL};overflow-wrap:anywhere"
+    if text != DENIED:
+        style = (
+            f"font-family:{_MONO};background:{_FILL};white-space:pre-wrap;"
+            "overflow-wrap:anywhere;display:inline-block;padding:0 4px"
+        )
         return f'<code style="{style}">{html.escape(text)}</code>'
     return html.escape(text)

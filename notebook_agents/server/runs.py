@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
+import math
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from notebook_agents.approval import PendingApproval
+from notebook_agents.approval import Deny, PendingApproval
 from notebook_agents.run import Run
 from notebook_agents.server.failures import Refusal, shutting_down
+from notebook_agents.server.logs import logger
+from notebook_agents.server.past import PastRuns
 from notebook_agents.server.served_run import Order, ServedRun
 
 __all__ = ["Runs"]
 
-MOST_FINISHED = 64
-"""Finished runs that are kept for whoever comes back, with all their events."""
 MOST_QUESTIONS = 1024
 """Questions that are remembered, so that a late answer hears why."""
-DRAIN_SECONDS = 3.0
-"""How long runs may clean up when the server stops."""
+DRAIN_SECONDS = 4.0
+"""How long runs may clean up when the server stops; one that does not stop when
+told is given up within this time."""
+LATELY = 20
+"""How many runs say how long one takes."""
+SHORTEST_WAIT, LONGEST_WAIT = 1, 60
+"""What a refused client is told to wait, in seconds."""
 
 
 class Runs:
@@ -36,22 +44,32 @@ class Runs:
     limit : float
         Seconds that a run may work.
     most : int
-        Most runs at the same time, those that wait for their turn included.
+        Most runs that work at the same time, those that wait for their turn
+        included.
+    most_waiting : int
+        Most runs that wait for an approval at the same time.
     """
 
     def __init__(
-        self, begin: Callable[[Order], Run], *, limit: float, most: int
+        self,
+        begin: Callable[[Order], Run],
+        *,
+        limit: float,
+        most: int,
+        most_waiting: int,
     ) -> None:
         self.limit = limit
         self.is_draining = False
         self._begin = begin
         self._most = most
+        self._most_waiting = most_waiting
         self._count = 0
         self._lanes = Lanes()
         self._active: dict[str, ServedRun] = {}
-        self._finished: OrderedDict[str, ServedRun] = OrderedDict()
+        self._past = PastRuns()
+        self._durations: deque[float] = deque(maxlen=LATELY)
         self._asked: OrderedDict[str, PendingApproval] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def start(self, order: Order) -> ServedRun:
         """Start a run when it is its turn in the conversation.
@@ -72,9 +90,9 @@ class Runs:
             If the server is full, or stops.
         """
         self._check_open()
-        if self._count >= self._most:
+        if self._count - self._waiting >= self._most:
             text = f"{self._most} runs are going on, which is the most there may be."
-            headers = {"Retry-After": "1"}
+            headers = {"Retry-After": str(self._retry_after())}
             raise Refusal(429, "TooManyRuns", text, headers=headers)
         with contextlib.ExitStack() as undo:
             self._count += 1
@@ -93,7 +111,13 @@ class Runs:
 
     def find(self, run_id: str) -> ServedRun | None:
         """Find a run that goes on or ended lately."""
-        return self._active.get(run_id) or self._finished.get(run_id)
+        return self._active.get(run_id) or self._past.find(run_id)
+
+    def keep(self, starting: asyncio.Task[ServedRun]) -> None:
+        """Let an order wait on for its turn although nobody waits for it."""
+        self._tasks.add(starting)
+        starting.add_done_callback(self._tasks.discard)
+        starting.add_done_callback(_mark_seen)
 
     @property
     def active(self) -> list[ServedRun]:
@@ -107,6 +131,8 @@ class Runs:
             served.end("shutdown")
         if self._tasks:
             await asyncio.wait(tuple(self._tasks), timeout=DRAIN_SECONDS)
+        for served in self.active:
+            logger.warning("run %s was left when the server stopped", served.run.id)
 
     # Questions.
 
@@ -114,6 +140,9 @@ class Runs:
     def asking(self, pending: PendingApproval) -> Iterator[None]:
         """Remember a question, and stop the clock of its run meanwhile."""
         self._remember(pending)
+        if self._waiting > self._most_waiting:  # with this one among them
+            reason = "too many runs wait for an approval already"
+            pending.decide(Deny(reason), by="policy")
         served = self.find(pending.request.run_id)
         with served.asking(self.limit) if served else contextlib.nullcontext():
             yield
@@ -141,14 +170,27 @@ class Runs:
         with undo:
             await served.drive(self.limit)
 
+    @property
+    def _waiting(self) -> int:
+        return sum(served.is_waiting for served in self._active.values())
+
+    def _retry_after(self) -> int:
+        """Say when a place should be free, from how long runs took lately."""
+        usual = sum(self._durations) / max(len(self._durations), 1)
+        return min(max(math.ceil(usual), SHORTEST_WAIT), LONGEST_WAIT)
+
     def _finish(self, served: ServedRun) -> None:
         self._active.pop(served.run.id, None)
-        self._finished[served.run.id] = served
-        while len(self._finished) > MOST_FINISHED:
-            self._finished.popitem(last=False)
+        self._durations.append(time.time() - served.started_at)
+        self._past.add(served)
 
     def _leave(self) -> None:
         self._count -= 1
+
+
+def _mark_seen(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 class Lanes:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from notebook_agents.approval import Allow, Decision, Deny, PendingApproval, Stop
 
@@ -23,14 +30,36 @@ __all__ = [
 
 LONGEST_ID = 128
 
-Id = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_ID)]
+
+def _not_blank(text: str) -> str:
+    if not text:
+        message = "must not be blank"
+        raise ValueError(message)
+    return text
+
+
+# Python's idea of a blank is wider than pydantic's, and it is the one that counts
+# everywhere else.
+_Stripped = AfterValidator(str.strip)
+_NotBlank = AfterValidator(_not_blank)
+
+Id = Annotated[str, StringConstraints(max_length=LONGEST_ID), _Stripped]
 NonBlankId = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID)
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST_ID),
+    _Stripped,
+    _NotBlank,
 ]
-Message = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Message = Annotated[str, StringConstraints(min_length=1), _Stripped, _NotBlank]
 
 
-class ChatRequest(BaseModel):
+class Request(BaseModel):
+    """A body, in which a misspelt field is an error and not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ChatRequest(Request):
     """What to ask, and in whose conversation."""
 
     message: Message = Field(description="What the agent should do.")
@@ -131,18 +160,30 @@ class ApprovalsResponse(BaseModel):
     approvals: list[ApprovalView]
 
 
-class ApprovalDecision(BaseModel):
+class ApprovalDecision(Request):
     """The answer to one question."""
 
     decision: Literal["allow", "deny", "stop"]
+    args: dict[str, Any] | None = Field(
+        None,
+        description="To allow the call with other arguments: all of them. "
+        "The model is told.",
+    )
     reason: str = Field(
         "", max_length=2000, description="For a denial: told the model."
     )
 
+    @model_validator(mode="after")
+    def _check_args(self) -> Self:
+        if self.args is not None and self.decision != "allow":
+            message = "args go with the decision 'allow' only"
+            raise ValueError(message)
+        return self
+
     def to_decision(self) -> Decision:
         """Give the answer as the core knows it."""
         if self.decision == "allow":
-            return Allow()
+            return Allow(self.args)
         return Stop() if self.decision == "stop" else Deny(self.reason)
 
 

@@ -16,6 +16,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.routing import get_route_path  # type: ignore[attr-defined]  # the very rule of the router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from notebook_agents.server.config import CORSConfig, ServerConfig
@@ -139,7 +140,8 @@ class BearerAuth:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it before its body is read."""
-        if scope["type"] == "http" and scope["path"] not in self._open_paths:
+        # The path as the routes see it, also where this is mounted in another app.
+        if scope["type"] == "http" and get_route_path(scope) not in self._open_paths:
             try:
                 header = Headers(scope=scope).get("authorization")
                 scope[_CALLER] = self._credentials.caller(header)
@@ -185,7 +187,8 @@ class HostAndOrigin:
             prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
             if _PREFIX.fullmatch(prefix):
                 # Behind jupyter-server-proxy, /docs must know where it is.
-                scope["root_path"] = prefix
+                scope["root_path"] = prefix + scope.get("root_path", "")
+                scope["path"] = prefix + scope["path"]
         await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:

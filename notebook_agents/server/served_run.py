@@ -24,6 +24,7 @@ from notebook_agents.server.failures import (
     timed_out,
 )
 from notebook_agents.server.logs import logger
+from notebook_agents.server.past import PastRun
 from notebook_agents.server.schemas import ChatResponse
 
 __all__ = ["Order", "ServedRun", "response_of"]
@@ -65,7 +66,7 @@ class ServedRun:
     """
 
     def __init__(self, run: Run, order: Order) -> None:
-        self.run = run
+        self.run: Run | PastRun = run
         self.order = order
         self.started_at = time.time()
         self.has_asked = False
@@ -76,6 +77,8 @@ class ServedRun:
         self._settled = asyncio.Event()
         self._clock: asyncio.Timeout | None = None
         self._open_questions = 0
+        self._readers = 0
+        self._is_unwanted = False
 
     @property
     def is_waiting(self) -> bool:
@@ -107,10 +110,31 @@ class ServedRun:
         self.ended_by = self.ended_by or because
         self.run.cancel()
 
-    def abandon(self) -> None:
-        """Stop the run as nobody reads it; one that waits for a person stays."""
-        if not self.run.is_done and not self.is_waiting:
+    def enter(self) -> None:
+        """Count one more reader."""
+        self._readers += 1
+
+    def leave(self, *, stays: bool) -> None:
+        """Count one reader less, and stop the run where nobody wants it any more.
+
+        Parameters
+        ----------
+        stays : bool
+            Whether this reader wants the run to go on without them. One that
+            waits for a person goes on in any case.
+        """
+        self._readers -= 1
+        if not stays and not self.is_waiting:
+            self._is_unwanted = True
+        is_idle = not self._readers and not self.is_waiting
+        if self._is_unwanted and is_idle and not self.run.is_done:
             self.run.cancel()
+
+    def retire(self) -> PastRun:
+        """Let go of everything that only a run that goes on needs."""
+        if isinstance(self.run, Run):
+            self.run = PastRun(self.run)
+        return self.run
 
     async def drive(self, limit: float) -> None:
         """Follow the run to its end, and stop it if it works for too long.
@@ -120,10 +144,12 @@ class ServedRun:
         limit : float
             Seconds; they begin anew after each answered question.
         """
+        run = self.run
+        assert isinstance(run, Run)  # noqa: S101 - it retires at the end of this
         try:
-            while not self.run.is_done:
-                await self._wait(limit)
-            await self._settle(limit)
+            while not run.is_done:
+                await self._wait(run, limit)
+            await self._settle(run, limit)
         except Exception as error:  # noqa: BLE001 - nobody may wait for ever
             self.failure = report(error, run_id=self.run.id)
         finally:
@@ -131,16 +157,16 @@ class ServedRun:
                 self.failure = shutting_down(run_id=self.run.id)
             self._settled.set()
 
-    async def _wait(self, limit: float) -> None:
+    async def _wait(self, run: Run, limit: float) -> None:
         try:
             async with asyncio.timeout(limit) as self._clock:
-                await self.run.ended()
+                await run.ended()
         except TimeoutError:
             if self.is_waiting:  # on a surface of the agent's own
-                await asyncio.gather(*(each.wait() for each in self.run.approvals))
+                await asyncio.gather(*(each.wait() for each in run.approvals))
                 return
             self.end("timeout")
-            await self.run.ended()
+            await run.ended()  # soon, as a run that does not stop is given up
 
     @contextlib.contextmanager
     def asking(self, limit: float) -> Iterator[None]:
@@ -160,8 +186,8 @@ class ServedRun:
             if self._clock is not None:
                 self._clock.reschedule(when)
 
-    async def _settle(self, limit: float) -> None:
-        events = self.run.recorded
+    async def _settle(self, run: Run, limit: float) -> None:
+        events = run.recorded
         for event in events:
             if isinstance(event, ToolErrorEvent) and event.reason == RAISED:
                 logger.warning(
@@ -171,7 +197,7 @@ class ServedRun:
                     event.detail,
                 )
         try:
-            result = await self.run.result()
+            result = await run.result()
         except Exception as error:  # noqa: BLE001 - told to whoever asks
             self.failure = self._failed(error, limit)
         else:

@@ -43,7 +43,10 @@ class Service:
         self.config = config
         self.credentials = Credentials(config)
         self.runs = Runs(
-            self._begin, limit=config.request_timeout, most=config.max_concurrent_runs
+            self._begin,
+            limit=config.request_timeout,
+            most=config.max_concurrent_runs,
+            most_waiting=config.max_waiting_runs,
         )
         self._store = store
         self._began = time.monotonic()

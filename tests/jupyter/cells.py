@@ -10,7 +10,7 @@ from typing import Any
 import nbclient
 import nbformat
 from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.manager import KernelManager, start_new_kernel
 
 SETUP = '''
 %load_ext notebook_agents
@@ -77,11 +77,19 @@ class Reply:
 class Client:
     """A front end that shows no widgets and answers input boxes."""
 
-    def __init__(self, client: BlockingKernelClient) -> None:
+    def __init__(self, client: BlockingKernelClient, manager: KernelManager) -> None:
         self._client = client
+        self._manager = manager
 
-    def run(self, code: str, *answers: str) -> Reply:
-        """Run a cell; each input box gets the next answer."""
+    def is_alive(self) -> bool:
+        """Tell whether the kernel's process is there."""
+        return bool(self._manager.is_alive())
+
+    def run(self, code: str, *answers: str | None, stop_at: str = "") -> Reply:
+        """Run a cell; each input box gets the next answer.
+
+        The cell is interrupted once it shows ``stop_at``.
+        """
         left = list(answers)
         reply = Reply("")
 
@@ -93,10 +101,14 @@ class Client:
                 reply.texts.append("\n".join(content["traceback"]))
             elif "data" in content:
                 reply.texts.append(content["data"].get("text/plain", ""))
+            if stop_at and stop_at in (reply.texts or [""])[-1]:
+                self._manager.interrupt_kernel()
 
         def answer(message: dict[str, Any]) -> None:
             reply.prompts.append(message["content"]["prompt"])
-            self._client.input(left.pop(0))
+            text = left.pop(0)
+            if text is not None:  # else the person says nothing
+                self._client.input(text)
 
         done = self._client.execute_interactive(
             code,
@@ -114,7 +126,7 @@ def attended_kernel() -> Iterator[Client]:
     """Start a kernel whose front end claims that a person is there."""
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        front_end = Client(client)
+        front_end = Client(client, manager)
         assert front_end.run(SETUP).status == "ok"
         yield front_end
     finally:

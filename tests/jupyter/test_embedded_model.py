@@ -40,7 +40,7 @@ def test_prompt_tool_approve_and_answer_on_the_embedded_model(lab, weights):
         approve.click()
         notebook.wait_done(1, 60)
         notebook.wait_shown(1, "Approved by you")
-        notebook.wait_shown(1, "<AgentResult: stop, 2 steps, 1 tool call")
+        notebook.wait_shown(1, "done")
         notebook.run(2)
         notebook.wait_shown(2, "{'North': 1204.5}")
         saved = notebook.saved()["cells"][1]["outputs"]
@@ -67,4 +67,4 @@ def test_stop_ends_a_streaming_answer_of_the_embedded_model(lab, weights):
         notebook.wait_done(1, 5)
         notebook.wait_shown(1, "KeyboardInterrupt")
         notebook.run(2, 60)
-        notebook.wait_shown(2, "<AgentResult: stop")
+        notebook.wait_shown(2, "done")

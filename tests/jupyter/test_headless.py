@@ -57,10 +57,14 @@ def test_the_answer_is_in_the_cell_once(denied):
     assert text_of(denied.cells[2]).count("It was **denied**.") == 1
 
 
-def test_the_value_of_the_cell_is_the_result(denied):
-    value = denied.cells[2].outputs[-1]
-    assert value["output_type"] == "execute_result"
-    assert value["data"]["text/plain"].startswith("<AgentResult: stop, 2 steps")
+def test_the_value_of_the_cell_is_the_result():
+    notebook = executed(
+        "agent = bot('The **answer**.')", "%%agent agent\nx", "repr(Out[3])", "Out[3]"
+    )
+    kinds = [output["output_type"] for output in notebook.cells[2].outputs]
+    assert kinds == ["display_data", "display_data"]
+    assert "<AgentResult: stop, 1 step" in text_of(notebook.cells[3])
+    assert notebook.cells[4].outputs[0]["data"]["text/markdown"] == "The **answer**."
 
 
 def test_nbconvert_renders_the_answer_and_the_record(denied):
@@ -113,6 +117,7 @@ def test_sync_and_async_tools_run_where_the_user_works():
 
 ERRORS = {
     "%%agent nosuch\nhi": "There is no agent named 'nosuch' here; agents: agent",
+    "%%agent agnet\nhi": "Did you mean agent?",
     "%%agent agent --bad\nhi": "unrecognized arguments: --bad. %%agent? lists",
     "%%agent agent -y maybe\nhi": "invalid choice: 'maybe'",
     "%%agent agent\n  ": "The cell is empty. Write below %%agent",
@@ -150,6 +155,16 @@ def test_an_unknown_tool_and_bad_arguments_do_not_end_the_cell():
     shown = text_of(notebook.cells[2])
     assert "Tool 'fly' is not registered. Tools here: add, delete" in shown
     assert "sorry" in shown
+
+
+def test_an_agent_can_be_asked_by_the_name_that_it_shows():
+    notebook = executed("agent = bot('yes')", "%%agent bot\nIs it you?")
+    assert "yes" in text_of(notebook.cells[2])
+
+
+def test_a_cell_that_is_still_being_typed_is_not_taken_for_whole():
+    notebook = executed("print(get_ipython().check_complete('%%agent bot'))")
+    assert "incomplete" in text_of(notebook.cells[1])
 
 
 def test_the_extension_can_be_unloaded_and_loaded_again():

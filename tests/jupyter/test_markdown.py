@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notebook_agents.jupyter.markdown import _seal, safe_markdown, split_point
+from notebook_agents.jupyter._splitter import Splitter
+from notebook_agents.jupyter.markdown import _seal, safe_markdown
 
 HOSTILE = json.loads((Path(__file__).parent / "hostile.json").read_text("utf-8"))
 TAGS = re.findall(
@@ -243,33 +244,104 @@ def test_a_text_made_to_be_slow_is_not(piece):
     assert safe_markdown(piece * 9000)
 
 
-def test_a_long_text_is_cut_before_a_paragraph():
-    text = "One.\n\n" + "word " * 20 + "\n\nA new paragraph."
-    cut = split_point(text, 60)
-    assert cut is not None
-    assert text[cut:] == "A new paragraph."
+def _cut(text: str, limit: int) -> tuple[str, str, str] | None:
+    """Give what stands before a cut, what is put at its place, and the rest."""
+    cut = Splitter(limit).add(text)
+    return None if cut is None else (text[: cut.at], cut.lead, text[cut.at :])
 
 
-def test_a_long_text_is_cut_before_a_heading():
-    text = "word " * 20 + "\n# Heading\n"
-    assert text[split_point(text, 60) :] == "# Heading\n"
+@pytest.mark.parametrize(
+    "part",
+    [
+        "A new paragraph.\n",
+        "# Heading\n",
+        "```py\ncode\n```\n",
+        "Title\n=====\n",
+    ],
+)
+def test_a_long_text_is_cut_where_something_new_begins(part):
+    before = "One.\n\n" + "word " * 20 + "\n\n"
+    assert _cut(before + part, 60) == (before, "", part)
+
+
+def test_a_heading_needs_no_blank_line_before_it():
+    assert _cut("word " * 20 + "\n# Heading\n", 60)[2] == "# Heading\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "short\n\ntext",
-        "```\n" + "x\n\n" * 50 + "yyyyyyy",
-        "- a\n\n" + "  words\n\n" * 20 + "- another",
-        "| a |\n|---|\n" + "| cells |\n" * 20,
-        "$$\n" + "x + y\n" * 20 + "$$",
+        "short\n\ntext\n",
+        "```\n" + "x\n\n" * 30 + "yyyyyyy",
+        "- a\n\n" + "  words\n\n" * 12 + "- another",
+        "| a |\n|---|\n" + "| cells |\n" * 9,
+        "$$\n" + "x + y\n" * 30 + "$$",
+        "word " * 40,
     ],
 )
-def test_code_lists_and_tables_are_not_cut(text):
-    assert split_point(text, 60) is None
+def test_code_lists_tables_and_paragraphs_are_not_cut_early(text):
+    assert _cut(text, 60) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "lead", "rest"),
+    [
+        ("- words of a list\n" * 8, "", "- words of a list\n"),
+        ("2. words of a list\n" * 8, "", "2. words of a list\n"),
+        ("```py\n" + "code\n\n" * 30, "```py\n", "code\n\n"),
+        ("> ~~~\n" + "> code\n" * 30, "> ~~~\n", "> code\n"),
+        ("| a |\n|-|\n" + "| cell |\n" * 18, "| a |\n|-|\n", "| cell |\n"),
+        ("Text.\n\n" + "    code\n" * 18, "", "    code\n"),
+    ],
+)
+def test_what_is_longer_than_twice_the_limit_is_cut_between_its_lines(text, lead, rest):
+    before, found, after = _cut(text, 60)
+    assert found == lead
+    assert after.startswith(rest)
+    assert 60 < len(before) <= 130
+
+
+@pytest.mark.parametrize(
+    ("text", "lead"),
+    [
+        ("ab cd\n" * 100, ""),
+        ("1. Always the first.\n" * 100, ""),
+        ("> quoted\n" * 100, ""),
+        ("word " * 100, ""),
+        ("x" * 400, ""),
+        ("```\n" + "x" * 400, "```\n"),
+        ("- a\n  ```py\n" + "  code\n" * 100, "  ```py\n"),
+    ],
+)
+def test_every_text_is_cut_at_four_times_the_limit(text, lead):
+    before, found, rest = _cut(text, 60)
+    assert found == lead
+    assert 180 < len(before) <= 240
+    assert before[-1] in "\n " or "x" in before[-1]
+    assert rest
+
+
+def test_a_table_whose_head_is_long_is_not_repeated():
+    head = "|" + "a" * 100 + "|\n|-|\n"
+    assert _cut(head + "| cell |\n" * 40, 60)[1] == ""
 
 
 @given(st.lists(FRAGMENTS, min_size=5).map("".join))
 def test_a_cut_keeps_every_character(text):
-    cut = split_point(text, 10)
-    assert cut is None or 0 < cut < len(text)
+    cut = _cut(text, 10)
+    assert cut is None or (cut[0] and cut[2] and cut[0] + cut[2] == text)
+
+
+@given(st.lists(FRAGMENTS, min_size=5).map("".join), st.integers(1, 7))
+def test_a_text_is_cut_alike_in_whatever_pieces_it_comes(text, size):
+    splitter, cut = Splitter(10), None
+    for start in range(0, len(text), size):
+        cut = cut or splitter.add(text[start : start + size])
+    assert cut == Splitter(10).add(text)
+
+
+@pytest.mark.parametrize("space", ["  ", "    ", "\t"])
+def test_code_right_below_the_text_of_a_list_item_is_code(space):
+    text = f"1. Do this:\n{space}```bash\n{space}pip install x\n{space}```\n2. Done."
+    assert "```bash" in safe_markdown(text).split("\n")[1]
+    assert "pip install x" in safe_markdown(text).split("\n")[2]

@@ -27,6 +27,7 @@ from notebook_agents.events import (
     ToolErrorEvent,
     event_from_dict,
 )
+from notebook_agents.jupyter._blocks import LineReader
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 
@@ -142,7 +143,7 @@ def test_a_card_follows_its_call_to_the_end(story):
 def test_a_card_of_a_failed_call_says_why(story):
     story.call()
     story.tell(ToolErrorEvent, tool="run", call_id="c1", error="E: no", detail="trace")
-    story.observe("Tool execution failed: E: no", failed=True)
+    story.observe("Tool execution failed: E: no", status="failed")
     assert story.plain() == ["✗ run() · failed · E: no"]
     assert "trace" in story.transcript.bundle("tool:c1")["text/html"]
 
@@ -187,8 +188,34 @@ def test_a_call_that_was_not_allowed_stays_so(story, by, word):
     story.call()
     fields = {"request_id": "q", "call_id": "c1", "decision": "deny", "by": by}
     story.tell(ApprovalResultEvent, **fields)
-    story.observe("Denied.", failed=True)
+    story.observe("Denied.", status="denied")
     assert f"run() · {word}" in story.plain()[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ("done", "done"),
+        ("failed", "failed"),
+        ("denied", "denied"),
+        ("cancelled", "stopped"),
+    ],
+)
+def test_a_card_says_how_its_call_ended(story, status, word):
+    story.call()
+    story.observe("what the model sees", status=status)
+    assert story.plain()[0].split("\n")[0].endswith(f"run() · {word}")
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [("failed", "failed"), ("denied", "denied"), ("cancelled", "stopped")],
+)
+def test_a_card_says_how_its_call_ended_after_an_error_too(story, status, word):
+    story.call()
+    story.tell(ToolErrorEvent, tool="run", call_id="c1", error="E: no")
+    story.observe("what the model sees", status=status)
+    assert story.plain() == [f"{story.plain()[0][0]} run() · {word} · E: no"]
 
 
 def test_a_retry_takes_back_what_was_said(story):
@@ -197,6 +224,15 @@ def test_a_retry_takes_back_what_was_said(story):
     changed = story.tell(RetryEvent, attempt=1, wait_s=2.0, discard_partial=True)
     assert changed == ["thinking:1", "text:1", "retry:1"]
     assert story.plain() == ["", "", "• Trying again in 2.0 s"]
+
+
+def test_what_comes_after_a_retry_in_the_midst_of_code_is_text():
+    story = _Story(block_size=100)
+    story.say("```py\n" + "code\n" * 50)
+    story.tell(RetryEvent, attempt=1, discard_partial=True)
+    story.say("Words.\n" * 60)
+    bundles = [story.transcript.bundle(key) for key in ("text:1", "text:2")]
+    assert all(b["text/markdown"].startswith("Words.") for b in bundles)
 
 
 def test_what_comes_after_a_retry_takes_the_same_place(story):
@@ -272,10 +308,81 @@ def test_a_closed_block_is_not_sent_again():
     assert story.say("More.") == ["text:2"]
 
 
-def test_a_long_text_is_not_cut_inside_code():
+def test_long_code_goes_on_as_code_in_a_new_segment():
     story = _Story(block_size=100)
-    story.say("```\n" + "code\n\n" * 50)
-    assert story.transcript.keys == ("text:1",)
+    story.say("```py\n" + "code\n\n" * 50 + "```\n\nText.")
+    first, second = (story.transcript.bundle(key) for key in ("text:1", "text:2"))
+    assert first["text/markdown"].startswith("```py\ncode\n")
+    assert first["text/markdown"].endswith("\n```")
+    assert second["text/markdown"].startswith("```py\ncode\n")
+    assert second["text/plain"].startswith("code\n")
+
+
+def test_a_long_table_goes_on_below_its_head_in_a_new_segment():
+    story = _Story(block_size=100)
+    story.say("| a |\n|---|\n" + "| cell |\n" * 60)
+    second = story.transcript.bundle("text:2")
+    assert second["text/markdown"].startswith("| a |\n|---|\n| cell |\n")
+
+
+WITHOUT_A_BREAK = {
+    "lines": "ab cd\n",
+    "list": "- an item\n",
+    "code": "1,2,3,4\n",
+    "table": "| cell |\n",
+    "quote": "> said\n",
+    "one line": "word ",
+    "no space": "base64",
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_A_BREAK)
+def test_each_line_of_a_long_text_is_read_once(kind, monkeypatch):
+    """Issue: 40 kB without a blank line took 22 seconds."""
+    read_line, sizes = LineReader.read, []
+
+    def read(self, line):
+        sizes.append(len(line) + 1)
+        return read_line(self, line)
+
+    monkeypatch.setattr(LineReader, "read", read)
+    start = {"code": "```csv\n", "table": "| a |\n|-|\n"}.get(kind, "")
+    text = start + WITHOUT_A_BREAK[kind] * (40_000 // len(WITHOUT_A_BREAK[kind]))
+    story = _Story()
+    for at in range(0, len(text), 4):
+        story.say(text[at : at + 4])
+    assert sum(sizes) < 1.1 * len(text)
+    texts = [segment.text for segment in story.transcript.segments]
+    assert "".join(texts) == text
+    assert max(map(len, texts)) <= 16_384
+
+
+def test_what_changed_is_found_without_looking_at_all_segments():
+    story = _Story()
+    for number in range(300):
+        story.call(call_id=f"c{number}")
+    looked_at = []
+
+    class Segments(dict):
+        def __iter__(self):
+            looked_at.append(len(self))
+            return super().__iter__()
+
+    story.transcript._segments = Segments(story.transcript._segments)
+    story.say("Hello")
+    looked_at.clear()
+    for _ in range(100):
+        story.say(" word")
+    assert looked_at == []
+
+
+def test_a_long_thought_shows_its_end(story):
+    for number in range(3000):
+        story.think(f"step {number}. ")
+    (shown,) = story.plain()
+    assert "characters before" in shown
+    assert shown.endswith("step 2999.")
+    assert len(shown) < 5000
 
 
 def test_a_long_answer_that_was_streamed_in_blocks_is_not_shown_twice():

@@ -51,3 +51,32 @@ async def test_turns_are_counted_by_their_questions():
     conversation = Conversation(a_session(QUESTION, ANSWER, QUESTION, ANSWER))
     await conversation.load()
     assert conversation.facts()["turn_number"] == 3
+
+
+class Foreign:
+    """A memory of somebody else's."""
+
+    def __init__(self):
+        self.messages = [QUESTION]
+
+    def add(self, message):
+        self.messages.append(message)
+
+    def reset(self):
+        self.messages.clear()
+
+
+async def test_a_memory_of_somebody_elses_gets_the_question_and_the_answer():
+    memory = Foreign()
+    conversation = Conversation(memory)
+    assert await contents(conversation) == ["1"]
+    step = Message("assistant", "plan", intermediate=True)
+    await conversation.keep([Message("user", "2"), step, Message("assistant", "two")])
+    assert [message["content"] for message in memory.messages] == ["1", "2", "two"]
+
+
+async def test_a_session_gets_the_whole_turn():
+    session = a_session(QUESTION, ANSWER)
+    await Conversation(session.turn("k")).keep([Message("user", "2")])
+    assert len(session.all_messages) == 3
+    assert session.store.read(session.scope)[-1]["turn"] == "k"

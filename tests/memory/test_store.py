@@ -140,3 +140,14 @@ def test_a_record_keeps_the_tag_of_a_step():
     assert from_record(to_record(message)) == message
     assert to_record(message)["intermediate"] is True
     assert "intermediate" not in to_record(Message("user", "hi"))
+
+
+def test_a_record_without_a_speaker_is_refused():
+    with pytest.raises(ValueError, match="role"):
+        InMemoryStore().session().add({"content": "hi"})
+
+
+def test_a_session_says_what_it_is():
+    session = InMemoryStore().session()
+    name = session.conversation_id
+    assert repr(session) == f"<MemorySession {name!r} in InMemoryStore>"

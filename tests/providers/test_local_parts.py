@@ -117,7 +117,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> weights.Weights:
 @pytest.mark.usefixtures("small")
 async def test_missing_weights_name_the_one_command_to_run() -> None:
     command = "notebook-agents models pull"
-    with pytest.raises(ModelNotFoundError, match=f"`{command}` once .*`!{command}`"):
+    with pytest.raises(
+        ModelNotFoundError,
+        match=f"`{command}` once .*`%run -m notebook_agents models pull`",
+    ):
         await ask(LocalProvider())
 
 

@@ -6,13 +6,14 @@ import pytest
 
 from notebook_agents import Agent, ScriptedProvider, register_provider
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.providers import registry
+from notebook_agents.providers import discovery, registry
 from notebook_agents.providers.registry import choose_default, make_provider
 
 
 @pytest.fixture(autouse=True)
 def nothing_registered(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(discovery, "LOOPBACK_PORTS", ())  # whatever runs there
     monkeypatch.chdir(tmp_path)
 
 

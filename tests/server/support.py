@@ -133,7 +133,8 @@ def erasing(done: list[str]) -> Callable[..., Any]:
 
 def agent_of(*script: Any, tools: Any = (), name: str = "bot", **options: Any) -> Agent:
     """Make an agent that follows a script."""
-    provider = ScriptedProvider(script, delay=options.pop("delay", 0.0))
+    speed = {name: options.pop(name) for name in ("delay", "chunk") if name in options}
+    provider = ScriptedProvider(script, **speed)
     return Agent(provider, tools, name=name, **options)
 
 

@@ -6,15 +6,28 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from notebook_agents import call
+from notebook_agents import Agent, ScriptedProvider, call, tool
 from notebook_agents.approval import Allow
 from notebook_agents.server import serve
-from tests.server.support import Caller, agent_of, erasing, kinds
+from tests.server.support import Caller, agent_of, erasing, kinds, requests_of
 
 
 def _erasing_agent(done: list[str], **options):
     script = [call("erase", table="sales"), "All done."]
     return agent_of(*script, tools=[erasing(done)], **options)
+
+
+def _asking_agent():
+    """Make an agent that may ask in several runs at once, whatever their order."""
+
+    class Asking(ScriptedProvider):
+        async def respond(self, request):
+            is_first = request.messages[-1].role == "user"
+            script = [call("erase", table="sales") if is_first else "All done."]
+            async for delta in ScriptedProvider(script).respond(request):
+                yield delta
+
+    return Agent(Asking([]), [erasing([])], name="bot")
 
 
 def _asked(frames) -> dict:
@@ -66,6 +79,101 @@ def test_a_denial_tells_the_model_why_and_the_run_goes_on(served):
     assert done == []
     assert "not on a Friday" in rest[1].data["data"]["content"]
     assert rest[-1].data["response"] == "All done."
+
+
+def test_a_call_is_allowed_with_other_arguments_and_the_model_is_told(served):
+    done = []
+    agent = _erasing_agent(done)
+    caller = served(agent, approvals="wait")
+    with caller.streaming() as frames:
+        body = {"decision": "allow", "args": {"table": "test"}}
+        path = f"/approvals/{_asked(frames)['id']}"
+        assert caller.http.post(path, json=body).status_code == 200
+        rest = list(frames)
+    assert done == ["test"]
+    assert rest[0].data["data"]["args"] == {"table": "test"}
+    told = requests_of(agent)[1].messages[-1].content
+    assert "The user changed the arguments" in told
+    assert '{"table":"test"}' in told
+    assert told.endswith("erased test")
+
+
+@pytest.mark.parametrize(
+    "args", [{}, {"table": 1}, {"table": "t", "more": 1}], ids=["none", "type", "extra"]
+)
+def test_arguments_that_do_not_fit_are_refused_and_the_call_still_waits(served, args):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        body = {"decision": "allow", "args": args}
+        refused = caller.http.post(path, json=body)
+        assert refused.status_code == 422
+        assert refused.json()["error"] == "ToolArgumentsError"
+        assert len(caller.http.get("/approvals").json()["approvals"]) == 1
+        assert caller.http.post(path, json={"decision": "allow"}).status_code == 200
+        list(frames)
+    assert done == ["sales"]
+    assert caller.http.post(path, json=body).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"decision": "allow", "arguments": {"table": "test"}},
+        {"decision": "deny", "args": {"table": "test"}},
+        {"decision": "allow", "args": "test"},
+    ],
+    ids=["misspelt", "with a denial", "no object"],
+)
+def test_a_decision_is_not_taken_for_another_than_was_meant(served, body):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        assert caller.http.post(path, json=body).status_code == 422
+        caller.http.post(path, json={"decision": "deny"})
+        list(frames)
+    assert done == []
+
+
+def test_the_words_of_a_tool_that_failed_with_changed_arguments_stay_here(served):
+    @tool(approval=True)
+    def look(table: str) -> str:
+        """Look."""
+        raise ValueError("hunter2 " + table)
+
+    agent = agent_of(call("look", table="a"), "It failed.", tools=[look])
+    caller = served(agent, approvals="wait")
+    with caller.streaming() as frames:
+        body = {"decision": "allow", "args": {"table": "b"}}
+        caller.http.post(f"/approvals/{_asked(frames)['id']}", json=body)
+        rest = list(frames)
+    assert "hunter2" not in str([frame.data for frame in rest])
+    assert "hunter2 b" in requests_of(agent)[1].messages[-1].content
+
+
+def test_runs_that_wait_do_not_keep_others_from_working(served):
+    caller = served(_asking_agent(), approvals="wait", max_concurrent_runs=1)
+    with caller.streaming() as one, caller.streaming() as two:
+        asked = [_asked(one), _asked(two)]
+        assert len(caller.http.get("/approvals").json()["approvals"]) == 2
+        for each in asked:
+            body = {"decision": "deny"}
+            caller.http.post(f"/approvals/{each['id']}", json=body)
+        assert kinds(list(one))[-1] == kinds(list(two))[-1] == "done"
+
+
+def test_a_call_beyond_the_most_that_may_wait_is_denied(served):
+    caller = served(_asking_agent(), approvals="wait", max_waiting_runs=1)
+    with caller.streaming() as one:
+        asked = _asked(one)
+        results = [f.data for f in caller.stream() if f.event == "intermediate"]
+        denied = [r["data"] for r in results if r["type"] == "approval_result"]
+        assert denied[0]["decision"] == "deny"
+        assert "too many" in denied[0]["reason"]
+        caller.http.post(f"/approvals/{asked['id']}", json={"decision": "deny"})
+        list(one)
 
 
 def test_a_stop_ends_the_run(served):

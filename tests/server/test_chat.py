@@ -156,3 +156,53 @@ def test_conversations_are_kept_in_the_given_store(caller_of):
     caller_of(server).chat("Hi", conversation_id=conversation, user_id="ada")
     session = store.session(conversation_id=conversation, user_id="ada", agent_id="bot")
     assert [m["content"] for m in session.messages] == ["Hi", "Hello!"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "\x1c"},
+        {"message": " \u2003\x1f"},
+        {"message": "Hi", "user_id": "\x1f"},
+        {"message": "Hi", "conversationId": "c"},
+        {"message": "Hi", "user": "ada"},
+    ],
+    ids=ascii,
+)
+def test_what_is_blank_or_misspelt_is_refused(served, body):
+    agent = agent_of("never")
+    response = served(agent).http.post("/chat", json=body)
+    assert response.status_code == 422
+    assert response.json()["error"] == "ValidationError"
+    assert requests_of(agent) == []
+
+
+def test_the_description_tells_the_errors_that_are_sent(served):
+    api = served(agent_of()).http.get("/openapi.json").json()
+    assert "HTTPValidationError" not in api["components"]["schemas"]
+    guarded = [
+        (path, method)
+        for path, methods in api["paths"].items()
+        for method in methods
+        if path not in {"/health", "/info"}
+    ]
+    assert len(guarded) == 7
+    for path, method in guarded:
+        answers = api["paths"][path][method]["responses"]
+        assert {"401", "403", "413", "415", "422"} <= set(answers), path
+        assert ("404" in answers) == ("{" in path)
+        for status in set(answers) - {"200", "202"}:
+            schema = answers[status]["content"]["application/json"]["schema"]
+            assert schema == {"$ref": "#/components/schemas/ErrorResponse"}
+
+
+def test_a_probe_may_ask_without_wanting_the_answer(served):
+    response = served(agent_of()).http.head("/health")
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_the_page_tells_what_to_do_where_its_scripts_cannot_be_reached(served):
+    page = served(agent_of()).http.get("/docs").text
+    assert "if (!window.SwaggerUIBundle" in page
+    assert "cannot be reached from here" in page
+    assert 'fetch("/openapi.json")' in page

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from notebook_agents import AgentConfigurationError
+from notebook_agents import AgentConfigurationError, call, tool
 from notebook_agents.errors import MissingExtraError, ServerStartError
 from notebook_agents.server import AgentServer, ServerConfig, lifecycle, serve
 from tests.server.support import Gate, agent_of, holding, kinds
@@ -194,13 +194,15 @@ def test_a_client_that_waits_hears_of_the_stop_too(served):
     assert response.json()["error"] == "ServerShutdown"
 
 
-def test_whoever_waits_for_their_turn_hears_of_the_stop_too(served):
+def test_whoever_waits_for_their_turn_hears_of_the_stop_too(served, wait_until):
     gate = Gate()
     caller = served(holding(gate))
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(caller.chat, conversation_id="c")
         gate.entering()
         second = pool.submit(caller.chat, conversation_id="c")
+        runs = lifecycle_of(caller)._server.service.runs
+        wait_until(lambda: runs._count == 2)
         lifecycle_of(caller).stop()
         responses = [first.result(), second.result()]
     assert {each.status_code for each in responses} == {503}
@@ -213,8 +215,6 @@ def test_a_tool_may_stop_its_own_server(caller_of):
         """Stop serving."""
         server.stop()
         return "stopping"
-
-    from notebook_agents import call
 
     server = serve(agent_of(call("stop_serving"), "Bye.", tools=[stop_serving]))
     assert caller_of(server).chat().status_code in {200, 503}
@@ -280,7 +280,85 @@ def test_a_forked_child_does_not_hold_the_port():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_stop_frees_the_port_although_a_tool_blocks_the_server(
+    caller_of, monkeypatch, caplog
+):
+    monkeypatch.setattr(lifecycle, "STOP_SECONDS", 0.1)
+    entered, release = threading.Event(), threading.Event()
+
+    async def block() -> str:
+        """Block the whole loop."""
+        entered.set()
+        release.wait(10)
+        return "blocked"
+
+    server = serve(agent_of(call("block"), "Done.", tools=[block]))
+    caller, port, thread = caller_of(server), server.port, server._server._thread
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(caller.http.post, "/chat", json={"message": "Hi"})
+        assert entered.wait(5)
+        server.stop()
+        assert not server.is_running
+        assert "its thread goes on" in caplog.text
+        assert "block" in caplog.text
+        assert serve(agent_of(name="other"), port=port).port == port
+        release.set()
+        thread.join(10)
+        asked.result(10)
+
+
+def test_serving_again_while_the_old_server_ends_gets_its_port(caller_of):
+    gate = Gate()
+
+    @tool
+    async def slow_to_leave() -> str:
+        """Take a while to clean up."""
+        gate.entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.3)
+            gate.left.set()
+
+    server = serve(agent_of(call("slow_to_leave"), tools=[slow_to_leave]))
+    caller, port = caller_of(server), server.port
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(caller.chat)
+        gate.entering()
+        stopping = pool.submit(server.stop)
+        while server.is_running:  # set at once, long before the tool has left
+            pass
+        assert not gate.left.is_set()
+        again = serve(agent_of("Hello!"), port=port)
+        assert (again is server, again.port) == (True, port)
+        stopping.result(10)
+        assert asked.result(10).status_code == 503
+    assert caller_of(again).chat().json()["response"] == "Hello!"
+
+
+def test_a_tool_may_give_its_own_server_other_settings(caller_of):
+    async def rename() -> str:
+        """Serve anew."""
+        config = ServerConfig(port=0, title="Renamed")
+        return serve(agent_of("Hello!"), config=config).url
+
+    server = serve(agent_of(call("rename"), "Done.", tools=[rename]))
+    url = server.url
+    old = server._server._thread
+    assert caller_of(server).chat().status_code in {200, 503}
+    old.join(10)
+    assert server.url == url
+    assert caller_of(server).chat().json()["response"] == "Hello!"
+    title = httpx.get(f"{url}/openapi.json").json()["info"]["title"]
+    assert title == "Renamed"
+
+
 def test_a_start_that_takes_too_long_is_given_up(monkeypatch):
+    async def listen(self) -> None:
+        while not self.should_exit:  # noqa: ASYNC110 - set by a thread
+            await asyncio.sleep(0.005)
+
+    monkeypatch.setattr("notebook_agents.server.listener.Listener.listen", listen)
     monkeypatch.setattr(lifecycle, "START_SECONDS", 0.0)
     server = AgentServer(agent_of(), ServerConfig(port=0))
     with pytest.raises(ServerStartError, match="too long"):

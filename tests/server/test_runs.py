@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
-from notebook_agents.server import runs
-from tests.server.support import Gate, agent_of, holding, kinds, read_frames
+from notebook_agents import call
+from notebook_agents.server import past
+from tests.server.support import Caller, Gate, agent_of, holding, kinds, read_frames
 
 
 def _follow(caller, run_id: str, after: int | None = None, query: str = ""):
@@ -81,10 +84,65 @@ def test_an_unknown_run_is_not_found(served):
 
 
 def test_only_so_many_finished_runs_are_kept(served, monkeypatch):
-    monkeypatch.setattr(runs, "MOST_FINISHED", 1)
+    monkeypatch.setattr(past, "MOST_FINISHED", 1)
     caller = served(agent_of("One.", "Two."))
     paths = []
     for _ in range(2):
         caller.stream()
         paths.append(f"/runs/{caller.last.headers['x-run-id']}")
     assert [caller.http.get(path).status_code for path in paths] == [404, 200]
+
+
+def _run_ids(caller, times: int) -> list[str]:
+    ids = []
+    for _ in range(times):
+        caller.stream()
+        ids.append(caller.last.headers["x-run-id"])
+    return ids
+
+
+def _kept(caller, run_ids: list[str]) -> list[bool]:
+    return [caller.http.get(f"/runs/{run_id}").status_code == 200 for run_id in run_ids]
+
+
+def test_the_runs_of_one_user_do_not_push_out_those_of_another(served, monkeypatch):
+    monkeypatch.setattr(past, "MOST_FINISHED", 3)
+    owner = served(
+        agent_of(*["Hello!"] * 6), api_keys={"key-of-ada": "ada", "key-of-bob": "bob"}
+    )
+    url = str(owner.http.base_url)
+    ada, bob = Caller(url, "key-of-ada"), Caller(url, "key-of-bob")
+    of_ada, of_bob = _run_ids(ada, 1), _run_ids(bob, 5)
+    assert _kept(ada, of_ada) == [True]
+    assert _kept(bob, of_bob) == [False, False, False, True, True]
+    ada.http.close()
+    bob.http.close()
+
+
+def test_finished_runs_are_kept_up_to_a_size_and_an_age(served, monkeypatch):
+    monkeypatch.setattr(past, "MOST_BYTES", 250_000)
+    caller = served(agent_of(*["x" * 50_000] * 4, chunk=50_000))
+    ids = _run_ids(caller, 4)
+    assert _kept(caller, ids) == [False, False, True, True]
+    monkeypatch.setattr(past, "MOST_SECONDS", 0.0)
+    assert _kept(caller, ids) == [False] * 4
+
+
+def test_a_finished_run_holds_nothing_that_a_tool_returned(served):
+    class Big:
+        """Something that is watched."""
+
+    alive: list[weakref.ref] = []
+
+    def make() -> Big:
+        """Make it."""
+        made = Big()
+        alive.append(weakref.ref(made))
+        return made
+
+    caller = served(agent_of(call("make"), "Made.", tools=[make]))
+    (run_id,) = _run_ids(caller, 1)
+    caller.http.get(f"/runs/{run_id}")
+    gc.collect()
+    assert [each() for each in alive] == [None]
+    assert kinds(_follow(caller, run_id)) == ["tool_call", "tool_result", "done"]

@@ -6,6 +6,8 @@ import socket
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from notebook_agents.server import CORSConfig, serve
 from tests.server.support import TIMEOUT, Caller, Gate, agent_of, holding, requests_of
@@ -178,6 +180,82 @@ def test_an_allowed_site_passes_its_preflight_and_others_do_not(served):
     assert response.status_code == 200
     evil = {"Origin": "https://evil.example"}
     assert caller.http.options("/chat", headers={**evil, **asked}).status_code == 403
+
+
+def test_a_page_that_is_named_may_reach_into_a_private_network(served):
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Private-Network": "true",
+        "Origin": "https://app.example.org",
+    }
+    named = served(agent_of(), cors=CORSConfig(origins="https://app.example.org"))
+    preflight = named.http.options("/chat", headers=asked)
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-private-network"] == "true"
+    anybody = served(agent_of(name="open"), cors=CORSConfig())
+    assert anybody.http.options("/chat", headers=asked).status_code == 400
+
+
+@pytest.mark.parametrize("prefix", ["", "/proxy/8000"], ids=["plain", "proxied"])
+async def test_an_app_that_is_mounted_in_another_keeps_its_open_and_closed_paths(
+    prefix,
+):
+    server = serve(agent_of())
+    outer = Starlette(routes=[Mount("/bot", app=server._server.app)])
+    headers = {"X-Forwarded-Prefix": prefix} if prefix else {}
+    transport = httpx.ASGITransport(app=outer)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://127.0.0.1", headers=headers
+    ) as client:
+        assert (await client.get("/bot/health")).status_code == 200
+        assert (await client.get("/bot/approvals")).status_code == 401
+        assert (await client.get("/bot")).status_code in {307, 401, 404}
+        docs = (await client.get("/bot/docs")).text
+        assert f"{prefix}/bot/openapi.json" in docs
+        info = (await client.get("/bot/info")).json()
+        assert info["endpoints"]["chat"] == f"http://127.0.0.1{prefix}/bot/chat"
+        key = {"Authorization": f"Bearer {server.token}"}
+        listed = await client.get("/bot/approvals", headers=key)
+        assert listed.json() == {"approvals": []}
+
+
+def test_a_prefix_opens_no_path_that_is_closed(caller_of):
+    http = caller_of(serve(agent_of()), None).http
+    for prefix in ("/health", "/approvals", "/docs", "/a"):
+        headers = {"X-Forwarded-Prefix": prefix}
+        assert http.get("/approvals", headers=headers).status_code == 401
+        assert http.get("/health", headers=headers).status_code == 200
+
+
+def test_a_slash_at_the_end_leads_nowhere(served):
+    headers = {"X-Forwarded-Prefix": "/proxy/8000"}
+    response = served(agent_of()).http.post(
+        "/chat/", json={"message": "Hi"}, headers=headers
+    )
+    assert response.status_code == 404
+
+
+def test_who_takes_too_long_to_ask_is_hung_up_on(monkeypatch):
+    monkeypatch.setattr("notebook_agents.server.deadline.ASK_SECONDS", 0.2)
+    server = serve(agent_of())
+    head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    for sent in (b"", head, head + b"\r\n" + head):
+        with socket.create_connection(("127.0.0.1", server.port), 5) as connection:
+            connection.sendall(sent)
+            received = b""
+            while piece := connection.recv(1000):
+                received += piece
+            assert received.count(b"200 OK") == sent.count(b"\r\n\r\n")
+
+
+def test_who_is_being_answered_is_not_hung_up_on(served, monkeypatch):
+    monkeypatch.setattr("notebook_agents.server.deadline.ASK_SECONDS", 0.05)
+    gate = Gate()
+    caller = served(holding(gate), sse_heartbeat_seconds=0.05)
+    with caller.streaming() as frames:
+        beats = [next(frames) for _ in range(4)]
+        gate.opened.set()
+        assert len(beats) + len(list(frames)) >= 6
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])

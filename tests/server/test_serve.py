@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
+import subprocess
 
 import httpx
 import pytest
 
 from notebook_agents import InMemoryStore
+from notebook_agents.errors import ServerStartError
 from notebook_agents.server import ServerConfig, serve
-from tests.server.support import Gate, agent_of, holding, kinds
+from tests.server.support import Gate, agent_of, erasing, holding, kinds
 
 
 def test_serving_again_swaps_the_agent_and_keeps_address_and_token(caller_of):
@@ -60,6 +64,40 @@ def test_a_move_to_a_taken_port_leaves_the_server_where_it_was():
         serve(agent_of(), port=other.port)
     assert server.url == url
     assert httpx.get(f"{url}/health").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - with a key
+def test_settings_that_do_not_work_leave_the_server_as_it_was(caller_of, host):
+    gate = Gate()
+    server = serve(holding(gate))
+    caller, url = caller_of(server), server.url
+    with caller.streaming() as frames:
+        next(frames)
+        config = ServerConfig(
+            port=server.port, host=host, api_key="k-1", ssl_certfile="no.pem"
+        )
+        with pytest.raises(ServerStartError, match="FileNotFoundError"):
+            serve(agent_of(), config=config)
+        assert server.url == url
+        assert server.is_running
+        gate.opened.set()
+        assert kinds(list(frames))[-1] == "done"
+
+
+def test_another_address_takes_the_port_along_or_leaves_the_server_there():
+    server = serve(agent_of())
+    port = server.port
+    with pytest.raises(OSError, match="cannot listen on 192.0.2.1"):
+        serve(agent_of(), host="192.0.2.1")
+    assert httpx.get(f"{server.url}/health").status_code == 200
+    serve(agent_of(), host="0.0.0.0")  # noqa: S104 - what is tested
+    assert (server.port, server.config.host) == (port, "0.0.0.0")  # noqa: S104
+
+
+def test_a_port_that_was_left_open_stays_so_in_the_settings():
+    server = serve(agent_of())
+    serve(agent_of(), config=ServerConfig(port=0, title="Sales desk"))
+    assert server.config.port == 0
 
 
 def test_other_settings_restart_the_server_on_its_port():
@@ -120,13 +158,55 @@ def test_the_panel_tells_how_to_call_and_hides_the_token():
         assert server.token not in shown
     for shown in bundle.values():
         assert f"{server.url}/docs" in shown
-        assert "$TOKEN" in shown
-        assert "server.token" in shown
+        assert "export TOKEN=..." in shown
+        assert "print(server.token)" in shown
+        assert "approvals" not in shown
     assert "<b>sales</b>" not in bundle["text/html"].replace("<b>&lt;", "")
     assert server.token not in repr(server.config)
     server.stop()
-    assert "not being served" in server._repr_mimebundle_()["text/plain"]
-    assert "not being served" in server._repr_mimebundle_()["text/html"]
+    for shown in server._repr_mimebundle_().values():
+        assert "not being served" in shown
+        assert "server = serve(agent)" in shown
+
+
+def test_the_python_lines_of_the_panel_run_as_they_are_shown():
+    server = serve(agent_of("Hello!"))
+    *lines, last = server._panel().python.split("\n")
+    names = {"server": server}
+    code = "\n".join([*lines, last]).replace("httpx.post(", "answer = httpx.post(")
+    exec(code, names)  # noqa: S102 - what a person would run
+    assert names["answer"]["response"] == "Hello!"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl")
+def test_the_shell_lines_of_the_panel_run_as_they_are_shown():
+    server = serve(agent_of("Hello!"))
+    lines = server._panel().shell.replace("TOKEN=...", f"TOKEN={server.token}")
+    done = subprocess.run(
+        ["/bin/sh", "-c", lines], capture_output=True, check=True, timeout=30
+    )
+    assert json.loads(done.stdout)["response"] == "Hello!"
+
+
+@pytest.mark.parametrize(
+    ("approvals", "told"),
+    [("wait", "decide(Allow()"), ("deny", "serve(agent, approvals='wait')")],
+)
+def test_the_panel_says_how_to_answer_where_a_tool_needs_consent(approvals, told):
+    server = serve(agent_of(tools=[erasing([])]), approvals=approvals)
+    assert told in server._repr_mimebundle_()["text/plain"]
+
+
+def test_the_rows_of_the_panel_stand_under_each_other():
+    lines = serve(agent_of())._panel().text().split("\n")[1:]
+    assert {line[:13].strip() for line in lines} == {
+        "docs",
+        "token",
+        "shell",
+        "Python",
+        "",
+    }
+    assert {line[12] for line in lines} == {" "}
 
 
 def test_the_token_is_in_no_log(caller_of, caplog):
@@ -137,6 +217,35 @@ def test_the_token_is_in_no_log(caller_of, caplog):
     server.stop()
     assert server.token not in caplog.text
     assert "it is [redacted]" in caplog.text
+
+
+def test_the_token_is_in_no_log_of_any_part_of_the_package(caplog, capsys):
+    server = serve(agent_of())
+    logging.getLogger("notebook_agents.memory.somewhere").error(
+        "it is %s", server.token
+    )
+    root = logging.getLogger()
+    before, root.handlers = root.handlers, []
+    try:  # without any handler, logging prints warnings itself, and still does
+        logging.getLogger("notebook_agents.far.off").warning("now %s", server.token)
+    finally:
+        root.handlers = before
+    assert server.token not in caplog.text
+    assert "it is [redacted]" in caplog.text
+    assert capsys.readouterr().err == "now [redacted]\n"
+    server.stop()
+    assert logging.getLogger("notebook_agents").handlers == []
+
+
+def test_the_web_server_says_nothing_that_the_process_does_not_want_to_hear(caplog):
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.WARNING)
+    try:
+        serve(agent_of()).stop()
+    finally:
+        root.setLevel(level)
+    assert [r.name for r in caplog.records] == []
 
 
 def test_a_key_of_the_settings_is_the_token(caller_of):

@@ -80,6 +80,15 @@ def results_at_end(messages: Sequence[Message]) -> list[tuple[str, str]]:
     return results[::-1]
 
 
+_NOT_RUN = " The tool was not run."
+_FAILURES = {
+    "Tool execution failed": "failed",
+    "Error": "was not run",
+    "Denied": "was not run, denied",
+    "Cancelled": "was stopped",
+}
+
+
 def quoting_grammar(results: Sequence[tuple[str, str]]) -> str:
     """Make a grammar of answers that quote tool results, word for word.
 
@@ -93,7 +102,7 @@ def quoting_grammar(results: Sequence[tuple[str, str]]) -> str:
     str
         GBNF. One short result may stand in one of a few sentences.
     """
-    if len(results) == 1:
+    if len(results) == 1 and not _failure(*results[0]):
         result = _quotable(results[0][1])
         if result and len(result.split()) <= _VALUE_WORDS and "\n" not in result:
             leads = ("The answer is ", "The result is ", "It is ")
@@ -101,9 +110,19 @@ def quoting_grammar(results: Sequence[tuple[str, str]]) -> str:
             frames = " | ".join(_literal(lead) for lead in leads)
             return f"root ::= ({frames}) {_literal(result + end)}"
     said = "\n".join(
-        f"{name} says: {_quotable(result) or 'nothing'}" for name, result in results
+        _failure(name, result) or f"{name} says: {_quotable(result) or 'nothing'}"
+        for name, result in results
     )
     return f"root ::= {_literal(said)}"
+
+
+def _failure(name: str, result: str) -> str:
+    """Say that a call gave no result; empty if it gave one."""
+    for start, verb in _FAILURES.items():
+        if result.startswith(start):
+            reason = _quotable(result.removeprefix(start).removesuffix(_NOT_RUN))
+            return f"{name} {verb}: {reason.lstrip(': ')}"
+    return ""
 
 
 def _quotable(result: str) -> str:

@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 PULL_COMMAND = "notebook-agents models pull"
+CELL_COMMAND = "%run -m notebook_agents models pull"
+"""The same where the command is not on the path, as in a registered kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,7 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
             return path
     message = (
         f"The weights of {weights.name} are not on this machine yet; run "
-        f"`{PULL_COMMAND}` once (in a notebook: `!{PULL_COMMAND}`)."
+        f"`{PULL_COMMAND}` once (in a notebook: `{CELL_COMMAND}`)."
     )
     raise ModelNotFoundError(message)
 

@@ -1,0 +1,85 @@
+"""How a turn ends that did not come to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from notebook_agents.approval import Deny
+from notebook_agents.calls import CANCELLED
+from notebook_agents.errors import RunCancelledError
+from notebook_agents.events import (
+    ActionEvent,
+    ApprovalRequestedEvent,
+    ApprovalResultEvent,
+    ErrorEvent,
+    Event,
+    ObservationEvent,
+)
+from notebook_agents.turn import Turn
+
+__all__ = ["FAILED", "STOPPED", "last_events"]
+
+STOPPED = "[stopped before the answer was complete]"
+FAILED = "[the run failed before there was an answer]"
+
+
+def last_events(
+    turn: Turn, events: Sequence[Event], error: Exception
+) -> Iterator[Event]:
+    """Write down the end of a turn that failed or was stopped.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn; finished by this.
+    events : sequence of Event
+        What happened so far.
+    error : Exception
+        Why it ends.
+
+    Yields
+    ------
+    Event
+        To be added to the others, an `ErrorEvent` last.
+    """
+    is_stopped = isinstance(error, RunCancelledError)
+    mark = STOPPED if is_stopped else FAILED
+    stop_reason = "cancelled" if is_stopped else "error"
+    turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
+    yield from turn.late
+    yield from _open_ends(turn, [*events, *turn.late])
+    reason = "cancelled" if is_stopped else type(error).__name__
+    detail = "The run was stopped." if is_stopped else str(error)
+    yield turn.event(ErrorEvent, reason=reason, detail=detail)
+
+
+def _open_ends(turn: Turn, events: Sequence[Event]) -> list[Event]:
+    """End the questions and calls that were announced and have no end."""
+    answered = {e.request_id for e in events if isinstance(e, ApprovalResultEvent)}
+    observed = {e.call_id for e in events if isinstance(e, ObservationEvent)}
+    ends: list[Event] = [
+        turn.event(
+            ApprovalResultEvent,
+            request_id=event.request["id"],
+            call_id=event.call_id,
+            decision=Deny.kind,
+            args=event.args,
+            reason="the run was stopped",
+            by="cancelled",
+        )
+        for event in events
+        if isinstance(event, ApprovalRequestedEvent)
+        and event.request["id"] not in answered
+    ]
+    ends += [
+        turn.event(
+            ObservationEvent,
+            tool=event.tool,
+            content=CANCELLED,
+            call_id=event.call_id,
+            status="cancelled",
+        )
+        for event in events
+        if isinstance(event, ActionEvent) and event.call_id not in observed
+    ]
+    return ends

@@ -1,0 +1,332 @@
+"""A chat-completions reply, read from the objects of its stream."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import from_json
+
+from notebook_agents.errors import (
+    AgentProviderError,
+    ContentFilteredError,
+    ProviderReplyError,
+)
+from notebook_agents.messages import Usage
+from notebook_agents.providers._failures import Failure, ServiceFacts, cut, redact
+from notebook_agents.providers._refusals import is_error, refused, status_of
+from notebook_agents.providers._sse import SseRecord
+from notebook_agents.providers._think import Piece, ThinkSplitter
+from notebook_agents.providers._tool_deltas import ToolDeltas
+from notebook_agents.providers.base import (
+    ModelReply,
+    ReasoningDelta,
+    TextDelta,
+)
+from notebook_agents.providers.profiles import ChatProfile
+
+__all__ = ["ChatReply"]
+
+_FINISHES = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "refusal",
+}
+_FAILED_FINISHES = {"error", "insufficient_system_resource"}
+
+
+class ChatReply:
+    """Gather one reply.
+
+    Parameters
+    ----------
+    profile : ChatProfile
+        What the model is like.
+    service : ServiceFacts
+        Whom errors are about.
+    keep : callable, optional
+        Told the identifier of the first call and the reasoning that has to be
+        sent back with it, where the model wants that.
+    """
+
+    def __init__(
+        self,
+        profile: ChatProfile,
+        service: ServiceFacts,
+        *,
+        keep: Callable[[str, Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        self._service = service
+        self._replays = profile.replays
+        self._keep_part = keep
+        self._splitter = ThinkSplitter() if profile.splits_think_tags else None
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._calls = ToolDeltas()
+        self._details: list[Any] = []
+        self._usage: Mapping[str, Any] = {}
+        self._finish = ""
+        self._is_refusal = False
+        self._is_done = False
+
+    def has_finished(self) -> bool:
+        """Tell whether the reply is complete, though token counts may follow."""
+        return bool(self._finish) or self._is_done
+
+    def read(self, records: Sequence[SseRecord]) -> list[Piece]:
+        """Take the next records of a stream.
+
+        Parameters
+        ----------
+        records : sequence of SseRecord
+            In their order.
+
+        Returns
+        -------
+        list of TextDelta and ReasoningDelta
+            What they add, neighbours of a kind put together.
+
+        Raises
+        ------
+        Failure
+            If one of them is an error, or cannot be read.
+        """
+        deltas: list[Piece] = []
+        for record in records:
+            data = record.data
+            if data.startswith(b"[DONE]"):
+                self._is_done = True
+            elif data and not self._is_done:
+                self._take(self._parsed(data), record.event, deltas)
+        return _joined(deltas)
+
+    def read_whole(self, body: bytes) -> list[Piece]:
+        """Take a reply that came as one JSON object.
+
+        Parameters
+        ----------
+        body : bytes
+            The body.
+
+        Returns
+        -------
+        list of TextDelta and ReasoningDelta
+            What it says.
+
+        Raises
+        ------
+        Failure
+            If it is an error, or no reply.
+        """
+        parsed = self._parsed(body)
+        deltas: list[Piece] = []
+        self._take(parsed, "", deltas)
+        if not parsed.get("choices"):
+            raise self._unreadable(body)
+        self._is_done = True
+        return _joined(deltas)
+
+    def close(self) -> list[Piece]:
+        """Take the end of the text; give what was held back of it."""
+        deltas = self._splitter.close() if self._splitter else []
+        self._keep(deltas)
+        return deltas
+
+    def reply(self) -> ModelReply:
+        """Give the whole reply.
+
+        Returns
+        -------
+        ModelReply
+            All of it.
+
+        Raises
+        ------
+        Failure
+            If the service blocked it and there is nothing to show.
+        """
+        calls = tuple(self._calls.calls())
+        text = "".join(self._texts)
+        stop = _FINISHES.get(self._finish.lower(), "stop")
+        if stop == "content_filter":
+            calls = ()  # their arguments may be cut
+            if not text:
+                raise self._blocked()
+        if self._is_refusal:
+            stop = "refusal"
+        elif calls and stop != "length":
+            stop = "tool_calls"
+        reasoning = "".join(self._thoughts)
+        if calls and self._replays and self._keep_part:
+            is_list = self._replays == "reasoning_details"
+            if part := self._details if is_list else reasoning:
+                self._keep_part(calls[0].id, {self._replays: part})
+        return ModelReply(
+            text=text,
+            tool_calls=calls,
+            reasoning=reasoning,
+            usage=_usage(self._usage),
+            stop_reason=stop,
+        )
+
+    # One object of the stream.
+
+    def _take(self, chunk: Mapping[str, Any], event: str, deltas: list[Piece]) -> None:
+        if is_error(chunk, event):
+            raise refused(status_of(chunk), chunk, self._service)
+        if usage := chunk.get("usage"):
+            self._usage = usage
+        choices = chunk.get("choices")
+        if not choices:
+            if groq := chunk.get("x_groq"):
+                self._usage = groq.get("usage") or self._usage
+            return
+        choice = choices[0]
+        if finish := choice.get("finish_reason"):
+            self._finished(finish, chunk)
+        if usage := choice.get("usage"):
+            self._usage = usage
+        delta = choice.get("delta") or choice.get("message")
+        if delta:
+            self._take_delta(delta, deltas)
+        elif text := choice.get("text"):
+            self._say(text, deltas)
+
+    def _take_delta(self, delta: Mapping[str, Any], deltas: list[Piece]) -> None:
+        content = delta.get("content")
+        if content and type(content) is str and len(delta) == 1:
+            self._say(content, deltas)
+            return
+        if isinstance(details := delta.get("reasoning_details"), list):
+            self._details += details
+        if thought := _thought_of(delta):
+            self._think(thought, deltas)
+        if isinstance(content, list):
+            self._take_parts(content, deltas)
+        elif content and isinstance(content, str):
+            self._say(content, deltas)
+        if refusal := delta.get("refusal"):
+            self._is_refusal = True
+            self._say(str(refusal), deltas)
+        for piece in delta.get("tool_calls") or ():
+            if isinstance(piece, Mapping):
+                self._calls.add(piece)
+        if legacy := delta.get("function_call"):
+            self._calls.add({"index": "function_call", "function": legacy})
+
+    def _take_parts(self, parts: Sequence[Any], deltas: list[Piece]) -> None:
+        for part in parts:
+            if isinstance(part, str):
+                self._say(part, deltas)
+            elif not isinstance(part, Mapping):
+                continue
+            elif part.get("type") == "thinking":
+                self._think(_text_of(part.get("thinking")), deltas)
+            elif text := part.get("text"):
+                self._say(str(text), deltas)
+
+    def _say(self, text: str, deltas: list[Piece]) -> None:
+        splitter = self._splitter
+        if splitter is None or splitter.is_through:
+            self._texts.append(text)
+            deltas.append(TextDelta(text))
+        else:
+            found = splitter.split(text)
+            self._keep(found)
+            deltas += found
+
+    def _think(self, text: str, deltas: list[Piece]) -> None:
+        if text:
+            self._thoughts.append(text)
+            deltas.append(ReasoningDelta(text))
+
+    def _keep(self, deltas: Sequence[Piece]) -> None:
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                self._texts.append(delta.text)
+            else:
+                self._thoughts.append(delta.text)
+
+    def _finished(self, finish: object, chunk: Mapping[str, Any]) -> None:
+        self._finish = str(finish)
+        if self._finish in _FAILED_FINISHES:
+            raise refused(503, chunk, self._service)
+
+    # What can be wrong with it.
+
+    def _parsed(self, data: bytes) -> Mapping[str, Any]:
+        try:
+            parsed = from_json(data)
+        except ValueError as error:
+            raise self._unreadable(data) from error
+        if isinstance(parsed, list) and len(parsed) == 1:  # Gemini's way of refusing
+            parsed = parsed[0]
+        if not isinstance(parsed, dict):
+            raise self._unreadable(data)
+        return parsed
+
+    def _unreadable(self, data: bytes) -> Failure:
+        name = self._service.name
+        said = redact(cut(data.decode("utf-8", "replace")), self._service.secrets)
+        message = (
+            f"What {name} sent cannot be read as a reply of a model. "
+            f"Check the base URL, or try another model. It was: {said}"
+        )
+        return Failure(ProviderReplyError(message, provider=name), "unreadable reply")
+
+    def _blocked(self) -> Failure:
+        name = self._service.name
+        message = (
+            f"{name} blocked the whole reply ({self._finish}). Ask in other words."
+        )
+        error: AgentProviderError = ContentFilteredError(message, provider=name)
+        return Failure(error, "blocked")
+
+
+def _thought_of(delta: Mapping[str, Any]) -> str:
+    """Find the reasoning of a delta; services that use two names say it twice."""
+    for name in ("reasoning_content", "reasoning"):
+        thought = delta.get(name)
+        if thought and isinstance(thought, str):
+            return thought
+    return _text_of(delta.get("reasoning_details"))
+
+
+def _text_of(parts: object) -> str:
+    if isinstance(parts, str):
+        return parts
+    if not isinstance(parts, list):
+        return ""
+    return "".join(
+        str(part.get("text") or part.get("summary") or "")
+        for part in parts
+        if isinstance(part, Mapping)
+    )
+
+
+def _joined(deltas: list[Piece]) -> list[Piece]:
+    """Put neighbours of a kind together."""
+    if len(deltas) < 2:  # noqa: PLR2004 - nothing to put together
+        return deltas
+    joined: list[Piece] = []
+    for kind, group in itertools.groupby(deltas, type):
+        joined.append(kind("".join(delta.text for delta in group)))
+    return joined
+
+
+def _usage(counts: Mapping[str, Any]) -> Usage:
+    details = counts.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else 0
+    return Usage.of_call(
+        _count(counts.get("prompt_tokens")),
+        _count(counts.get("completion_tokens")),
+        _count(reasoning or counts.get("reasoning_tokens")),
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

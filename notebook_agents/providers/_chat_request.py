@@ -1,0 +1,194 @@
+"""The body of a chat-completions request."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from notebook_agents.messages import Message, ToolCall
+from notebook_agents.providers.base import ModelRequest
+from notebook_agents.providers.profiles import ChatProfile
+
+__all__ = ["OPTIONAL", "chat_body", "encode"]
+
+OPTIONAL = (
+    "stream_options",
+    "max_completion_tokens",
+    "max_tokens",
+    "temperature",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "strict",
+)
+"""What a request can do without, where a service does not know it."""
+
+_TAKEN = ("reasoning_effort", "response_format", "seed", "stop", "top_p")
+"""Keys of ``tool_calling`` that are passed on as they are."""
+_FIT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
+
+
+def chat_body(
+    request: ModelRequest,
+    *,
+    model: str,
+    profile: ChatProfile,
+    extra: Mapping[str, Any],
+    without: Iterable[str] = (),
+    replayed: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Write a request as chat completions want it.
+
+    Parameters
+    ----------
+    request : ModelRequest
+        What to ask.
+    model : str
+        Whom.
+    profile : ChatProfile
+        What the model takes.
+    extra : mapping
+        More keys for the body; they win.
+    without : iterable of str
+        Names of `OPTIONAL` that the service has refused.
+    replayed : mapping, optional
+        More keys for assistant messages of this turn, by the identifier of
+        their first call.
+
+    Returns
+    -------
+    dict
+        The body, as JSON values.
+    """
+    without = frozenset(without)
+    body: dict[str, Any] = {
+        "model": model,
+        "stream": True,
+        "messages": _messages(request.messages, replayed or {}),
+    }
+    if profile.sends_stream_options:
+        body["stream_options"] = {"include_usage": True}
+    asked = request.tool_calling
+    body |= {name: asked[name] for name in _TAKEN if name in asked}
+    if request.tools:
+        body |= _tools(request, profile, without)
+    if request.temperature is not None and profile.sends_temperature:
+        body["temperature"] = request.temperature
+    body |= extra
+    thinks = body.get("reasoning_effort") != "none"
+    limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
+    body.setdefault(_limit_key(profile, without), limit)
+    return {name: value for name, value in body.items() if name not in without}
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Give the bytes of a body.
+
+    Parameters
+    ----------
+    body : mapping
+        JSON values.
+
+    Returns
+    -------
+    bytes
+        UTF-8. Half a surrogate pair, which no JSON can carry, becomes ``?``.
+    """
+    try:
+        return to_json(body)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+def _limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
+    keys = {"max_tokens", "max_completion_tokens"}
+    if profile.max_tokens_key in without and keys - without:
+        return next(iter(keys - without))
+    return profile.max_tokens_key
+
+
+def _tools(
+    request: ModelRequest, profile: ChatProfile, without: frozenset[str]
+) -> dict[str, Any]:
+    asked = request.tool_calling
+    is_strict = profile.sends_strict and "strict" not in without
+    part: dict[str, Any] = {
+        "tools": [
+            tool if is_strict else _without_strict(tool) for tool in request.tools
+        ]
+    }
+    if asked.get("tool_choice") is not None:
+        part["tool_choice"] = _choice(asked["tool_choice"])
+    if "parallel_tool_calls" in asked and profile.sends_parallel_tool_calls:
+        part["parallel_tool_calls"] = asked["parallel_tool_calls"]
+    if profile.effort_with_tools and "reasoning_effort" not in asked:
+        part["reasoning_effort"] = profile.effort_with_tools
+    return part
+
+
+def _choice(choice: Any) -> Any:
+    """Give a choice in the shape of the wire; a bare name is that tool."""
+    name = choice.get("name") if isinstance(choice, Mapping) else choice
+    if not isinstance(name, str) or name in {"auto", "none", "required"}:
+        return choice
+    return {"type": "function", "function": {"name": name}}
+
+
+def _without_strict(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = tool.get("function")
+    if not isinstance(function, Mapping) or "strict" not in function:
+        return tool
+    rest = {name: value for name, value in function.items() if name != "strict"}
+    return {**tool, "function": rest}
+
+
+def _messages(
+    messages: Sequence[Message], replayed: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    system: list[str] = []
+    rest: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            system.append(message.content)
+        elif message.tool_calls:
+            rest.append(
+                {
+                    "role": message.role,
+                    "content": message.content or None,
+                    "tool_calls": [_call(call) for call in message.tool_calls],
+                }
+            )
+        elif message.tool_call_id is not None:
+            rest.append(
+                {
+                    "role": message.role,
+                    "tool_call_id": message.tool_call_id,
+                    "content": message.content,
+                }
+            )
+        else:
+            rest.append({"role": message.role, "content": message.content})
+    for said in reversed(rest if replayed else ()):
+        if said["role"] == "user":
+            break
+        if "tool_calls" in said:
+            said.update(replayed.get(said["tool_calls"][0]["id"], {}))
+    if not system:
+        return rest
+    # Chat templates of local servers take one, at the start.
+    return [{"role": "system", "content": "\n\n".join(system)}, *rest]
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    name = call.name
+    if not _FIT_NAME(name):  # a model may invent a name that the service refuses
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "_"
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": name, "arguments": call.arguments},
+    }

@@ -1,0 +1,180 @@
+"""The options of every provider that talks to a service, and what they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+from urllib.parse import urlsplit
+
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.providers._http import Client, Patience, Verify
+
+__all__ = ["HttpOptions", "checked_headers", "checked_key", "normalized_url"]
+
+SHORTEST_KEY = 8
+SECRET_HEADERS = ("auth", "cookie", "key", "token", "secret")
+
+
+class HttpOptions(TypedDict, total=False):
+    """Options of every provider that talks to a service."""
+
+    timeout: float | None
+    """Seconds for a whole reply; by default there is no limit."""
+    connect_timeout: float
+    """Seconds until connected, 10."""
+    stall_timeout: float
+    """Seconds between two bytes of a reply, 90."""
+    max_retries: int
+    """Further tries after one that failed before any text came, 3; 0 is one try."""
+    max_concurrency: int | None
+    """Most requests at the same time; by default there is no limit."""
+    extra_headers: Mapping[str, str]
+    """More headers; they win."""
+    verify: Verify
+    """False, a path of certificates to trust, or an ``SSLContext``."""
+    http_client: Client | None
+    """An ``httpx.AsyncClient`` to use, which is left open."""
+
+
+def check_options(options: HttpOptions) -> None:
+    """Refuse options that are unknown or cannot be.
+
+    Parameters
+    ----------
+    options : HttpOptions
+        What was passed.
+
+    Raises
+    ------
+    TypeError
+        If there is no option of that name, as for any function.
+    AgentConfigurationError
+        If a value is out of its range.
+    """
+    unknown = sorted(options.keys() - HttpOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(HttpOptions.__annotations__)
+        message = f"Unknown option {unknown[0]!r} of a provider; known: {known}."
+        raise TypeError(message)
+    for name, least in (("max_retries", 0), ("max_concurrency", 1)):
+        value = options.get(name)
+        if value is not None and (not isinstance(value, int) or value < least):
+            message = f"{name} is {value!r}; it must be a whole number from {least} on."
+            raise AgentConfigurationError(message)
+    for name in ("timeout", "connect_timeout", "stall_timeout"):
+        value = options.get(name)
+        if value is not None and (not isinstance(value, int | float) or value <= 0):
+            message = f"{name} is {value!r}; it must be a number of seconds above 0."
+            raise AgentConfigurationError(message)
+
+
+def patience_of(options: HttpOptions) -> Patience:
+    """Give the time limits that options name."""
+    usual = Patience()
+    return Patience(
+        total=options.get("timeout"),
+        connect=options.get("connect_timeout") or usual.connect,
+        stall=options.get("stall_timeout") or usual.stall,
+    )
+
+
+def normalized_url(url: str) -> str:
+    """Give a base URL without what people paste along with it.
+
+    Parameters
+    ----------
+    url : str
+        As the user wrote it.
+
+    Returns
+    -------
+    str
+        Without a slash at the end or the path of a request.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it is no HTTP URL, or holds a password.
+
+    Examples
+    --------
+    >>> normalized_url("http://localhost:8000/v1/chat/completions")
+    'http://localhost:8000/v1'
+    """
+    url = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        _ = parts.port  # raises if it is no number
+    except ValueError:
+        has_host = False
+    if not has_host or not url.isprintable() or " " in url:
+        shown = url.rpartition("@")[2]
+        message = (
+            f"{shown!r} is no base URL; one looks like 'http://localhost:8000/v1'."
+        )
+        raise AgentConfigurationError(message)
+    if "@" in parts.netloc:
+        message = (
+            f"The base URL of {parts.hostname} holds a password. Pass it as "
+            "extra_headers={'Authorization': ...} instead."
+        )
+        raise AgentConfigurationError(message)
+    return url
+
+
+def checked_key(key: str | None, provider: str, *, least: int = 1) -> str:
+    """Give a key without the blanks around it.
+
+    Parameters
+    ----------
+    key : str or None
+        As it was set.
+    provider : str
+        Whose it is.
+    least : int
+        Characters of the shortest key there may be.
+
+    Returns
+    -------
+    str
+        The key; empty if there is none.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it cannot be a key. The message does not show it.
+    """
+    key = (key or "").strip()
+    if key and len(key) < least:
+        message = f"The API key for {provider!r} is too short to be one."
+        raise AgentConfigurationError(message)
+    # An HTTP library would repeat the whole key in its complaint.
+    if not key.isascii() or not key.isprintable() or " " in key:
+        message = (
+            f"The API key for {provider!r} holds characters that no key has. "
+            "Copy it again."
+        )
+        raise AgentConfigurationError(message)
+    return key
+
+
+def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Give headers that can be sent; a refusal does not show their values."""
+    for name, value in (headers or {}).items():
+        if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
+            message = (
+                f"The header {name!r} of extra_headers cannot be sent: it must be "
+                "one line of ASCII."
+            )
+            raise AgentConfigurationError(message)
+    return dict(headers or {})
+
+
+def secrets_in(headers: Mapping[str, str]) -> list[str]:
+    """Find the values of headers that no text may show."""
+    found = []
+    for name, value in headers.items():
+        if any(word in name.lower() for word in SECRET_HEADERS):
+            found += [value, value.partition(" ")[2]]  # "Bearer KEY" and "KEY"
+    return found

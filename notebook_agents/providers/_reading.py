@@ -1,0 +1,127 @@
+"""From the bytes of a reply to deltas, with the rule that a reply needs its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
+
+from notebook_agents.providers._http import MOST_WHOLE_BYTES, Exchange
+from notebook_agents.providers._sse import SseDecoder, SseRecord
+from notebook_agents.providers._think import Piece
+from notebook_agents.providers._transport import TransportError, Trouble
+from notebook_agents.providers.base import Delta, ModelReply
+
+__all__ = ["Reply", "read_reply"]
+
+TAIL_SECONDS = 5.0
+"""How long to wait, once a reply is complete, for token counts and the end."""
+
+
+class Reply(Protocol):
+    """How one reply is read; each wire format has its own."""
+
+    def read(self, records: Sequence[SseRecord]) -> list[Piece]:
+        """Take the next records of a stream."""
+
+    def read_whole(self, body: bytes) -> list[Piece]:
+        """Take a reply that came as one JSON object."""
+
+    def has_finished(self) -> bool:
+        """Tell whether the service said that the reply is complete."""
+
+    def close(self) -> list[Piece]:
+        """Take the end; give what was held back."""
+
+    def reply(self) -> ModelReply:
+        """Give the whole reply."""
+
+
+async def read_reply(exchange: Exchange, reply: Reply) -> AsyncGenerator[Delta, None]:
+    """Read one reply.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Where its bytes come from.
+    reply : Reply
+        What they mean.
+
+    Yields
+    ------
+    TextDelta, ReasoningDelta or ModelReply
+        As they arrive; the `ModelReply` last.
+
+    Raises
+    ------
+    TransportError
+        If the reply breaks off before the service said that it is complete.
+    """
+    decoder = SseDecoder()
+    chunks = exchange.chunks()
+    try:
+        head = await _beginning(chunks)
+        if _is_stream(exchange, head):
+            for piece in reply.read(decoder.feed(head)):
+                yield piece
+            while not reply.has_finished():
+                if decoder.pending > MOST_WHOLE_BYTES:
+                    raise TransportError(Trouble.OVERSIZED)
+                chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
+                for piece in reply.read(decoder.feed(chunk)):
+                    yield piece
+            late = await _tail(chunks, decoder, reply)
+        else:
+            late = reply.read_whole(head + await _rest(chunks))
+        for piece in (*late, *reply.close()):
+            yield piece
+    finally:
+        await chunks.aclose()
+    yield reply.reply()
+
+
+async def _tail(
+    chunks: AsyncGenerator[bytes, None], decoder: SseDecoder, reply: Reply
+) -> list[Piece]:
+    """Read what follows the reply, so that its connection can be used again."""
+    late: list[Piece] = []
+    with contextlib.suppress(TimeoutError, TransportError):
+        async with asyncio.timeout(TAIL_SECONDS):
+            async for chunk in chunks:
+                late += reply.read(decoder.feed(chunk))
+    late += reply.read(decoder.close())
+    if not reply.has_finished():
+        raise TransportError(Trouble.CUT)
+    return late
+
+
+async def _beginning(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """Read until there is something to see."""
+    head = b""
+    async for chunk in chunks:
+        head += chunk
+        if head.strip():
+            break
+    return head
+
+
+async def _rest(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    rest = bytearray()
+    async for chunk in chunks:
+        rest += chunk
+        if len(rest) > MOST_WHOLE_BYTES:
+            raise TransportError(Trouble.OVERSIZED)
+    return bytes(rest)
+
+
+def _is_stream(exchange: Exchange, head: bytes) -> bool:
+    """Tell a stream from a whole object, or a web page, that came instead."""
+    kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "text/event-stream":
+        return not head.lstrip().startswith(b"{")
+    if kind in {"application/json", "text/html"}:
+        return False
+    return head.lstrip()[:1] not in {b"{", b"[", b"<"}

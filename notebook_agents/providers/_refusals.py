@@ -1,0 +1,292 @@
+"""What a model service says when it refuses, as an error that says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from notebook_agents.errors import (
+    AgentProviderError,
+    ContentFilteredError,
+    ContextLengthError,
+    ModelNotFoundError,
+    NotebookAgentsError,
+    ProviderAuthError,
+    ProviderRateLimitError,
+    ProviderTimeoutError,
+)
+from notebook_agents.providers._failures import Failure, ServiceFacts, cut, redact
+
+__all__ = ["is_error", "refused", "status_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The parts of an error object, whatever its shape."""
+
+    message: str
+    code: str
+    kind: str
+
+    @property
+    def all(self) -> str:
+        return f"{self.code} {self.kind} {self.message}".lower()
+
+
+def refused(
+    status: int,
+    body: object,
+    service: ServiceFacts,
+    *,
+    wait_s: float | None = None,
+    should_retry: bool | None = None,
+) -> Failure:
+    """Say why the service refused a request.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status, or the code inside an error of a stream; 0 if unknown.
+    body : object
+        The parsed body, or its text.
+    service : ServiceFacts
+        Whom it is about.
+    wait_s : float, optional
+        Seconds to wait, if the service said so.
+    should_retry : bool, optional
+        Whether to try again, if the service said so.
+
+    Returns
+    -------
+    Failure
+        With the error to raise.
+    """
+    words = _words_of(body)
+    rule = next(rule for rule in _RULES if rule.fits(status, words))
+    is_retryable = rule.is_retryable
+    if should_retry is False:
+        is_retryable = False
+    sentence = rule.sentence.format(
+        name=service.name,
+        url=service.url,
+        model=service.model,
+        status=status or "an error",
+        hint=service.missing_model_hint,
+    )
+    if words.message:
+        sentence = f"{sentence} It said: {cut(words.message)}"
+    sentence = redact(sentence, service.secrets)
+    facts: dict[str, Any] = {}
+    if issubclass(rule.error, AgentProviderError):
+        facts = {
+            "provider": service.name,
+            "provider_status": status or None,
+            "retryable": is_retryable,
+        }
+        if issubclass(rule.error, ProviderRateLimitError):
+            facts["retry_after"] = wait_s
+        if issubclass(rule.error, ProviderTimeoutError):
+            facts["status_code"] = 504
+    return Failure(
+        rule.error(sentence, **facts),
+        f"{service.name} answered {status}" if status else f"{service.name} failed",
+        is_retryable=is_retryable,
+        wait_s=wait_s,
+        most_retries=rule.most_retries,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    error: type[NotebookAgentsError]
+    fits: Callable[[int, _Words], bool]
+    sentence: str
+    is_retryable: bool = False
+    most_retries: int | None = None
+
+
+def _status(*wanted: int) -> Callable[[int, _Words], bool]:
+    return lambda status, _: status in wanted
+
+
+def _says(pattern: str, *, below: int = 500) -> Callable[[int, _Words], bool]:
+    search = re.compile(pattern).search
+    return lambda status, words: status < below and bool(search(words.all))
+
+
+def _missing_model(status: int, words: _Words) -> bool:
+    named = re.search(r"model_not_found|not a valid model", words.all)
+    return bool(named) or (status == 404 and "model" in words.all)  # noqa: PLR2004
+
+
+_RULES = (
+    _Rule(
+        ContextLengthError,
+        _says(
+            r"context[_ ](length|window|size)|maximum context|prompt is too long"
+            r"|too many tokens|exceed_context|reduce the length"
+        ),
+        "The conversation is longer than {model} can read. Shorten it, or start a "
+        "new one.",
+    ),
+    _Rule(
+        ContentFilteredError,
+        _says(r"content_filter|content_policy|content management policy"),
+        "{name} blocked the request because of its content rules.",
+    ),
+    _Rule(
+        ProviderRateLimitError,
+        _says(r"insufficient_quota|exceeded your current quota|billing_hard_limit"),
+        "The quota of this key at {name} is used up. Check plan and billing there.",
+    ),
+    _Rule(
+        AgentProviderError,
+        _says(r"tool_use_failed"),
+        "The model wrote a tool call that {name} could not read. Run it again.",
+        is_retryable=True,
+        most_retries=1,
+    ),
+    _Rule(
+        AgentProviderError,
+        _says(r"does not support tools|tool(s| use| calling) (is|are) not supported"),
+        "{model} cannot call tools. Choose another model, or an agent without tools.",
+    ),
+    _Rule(
+        ModelNotFoundError,
+        _missing_model,
+        "{name} has no model named {model!r}. {hint}",
+    ),
+    _Rule(
+        ProviderAuthError,
+        _status(401, 403),
+        "{name} refused the key ({status}). Check that it is right and may use "
+        "{model}.",
+    ),
+    _Rule(
+        AgentProviderError,
+        _status(402),
+        "The account at {name} is out of credit. Add some there.",
+    ),
+    _Rule(
+        AgentProviderError,
+        _status(404, 405),
+        "There is no chat service at {url} ({status}). Check the base URL; most end "
+        "in /v1.",
+    ),
+    _Rule(
+        ContextLengthError,
+        _status(413),
+        "The request is too large for {name}. Shorten the conversation.",
+    ),
+    _Rule(
+        ProviderRateLimitError,
+        _status(429),
+        "Too many requests to {name}. Wait a little, or ask for a higher limit.",
+        is_retryable=True,
+    ),
+    _Rule(
+        ProviderTimeoutError,
+        _status(408, 504),
+        "{name} gave up waiting for the model ({status}). Run it again.",
+        is_retryable=True,
+    ),
+    _Rule(
+        AgentProviderError,
+        lambda status, words: (
+            status in {409, 425}
+            or status >= 500  # noqa: PLR2004 - a fault of the service
+            or (not status and bool(re.search(r"overloaded|unavailable", words.all)))
+        ),
+        "{name} is overloaded or out of order ({status}). Run it again later.",
+        is_retryable=True,
+    ),
+    _Rule(
+        AgentProviderError,
+        lambda status, _: 300 <= status < 400,  # noqa: PLR2004 - a redirect
+        "{url} has moved ({status}). Use the new address as the base URL.",
+    ),
+    _Rule(
+        AgentProviderError,
+        lambda status, _: True,
+        "{name} did not accept the request ({status}).",
+    ),
+)
+
+
+def _words_of(body: object) -> _Words:
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return _Words(_plain(str(body or "")), "", "")
+    inner = body.get("error") or body
+    if not isinstance(inner, Mapping):
+        return _Words(str(inner), "", "")
+    message = inner.get("message") or inner.get("detail") or inner.get("error") or ""
+    extra = inner.get("metadata")
+    if isinstance(extra, Mapping) and extra.get("raw"):
+        message = f"{message}: {extra['raw']}"  # OpenRouter's upstream error
+    return _Words(
+        str(message), str(inner.get("code") or ""), str(inner.get("type") or "")
+    )
+
+
+def status_of(body: object) -> int:
+    """Find the HTTP status that an error inside a stream names.
+
+    Parameters
+    ----------
+    body : object
+        The parsed error.
+
+    Returns
+    -------
+    int
+        The status; 0 if it names none.
+    """
+    if isinstance(body, Mapping):
+        inner = body.get("error")
+        for part in (inner, body):
+            if not isinstance(part, Mapping):
+                continue
+            for name in ("code", "status", "status_code"):
+                value = part.get(name)
+                if str(value).isdecimal() and 400 <= int(str(value)) <= 599:  # noqa: PLR2004
+                    return int(str(value))
+        words = _words_of(body).all
+        if "rate_limit" in words:
+            return 429
+        if re.search(r"authentication|invalid_api_key", words):
+            return 401
+    return 0
+
+
+def is_error(body: Mapping[str, Any], event: str = "") -> bool:
+    """Tell whether an object of a stream is an error.
+
+    Parameters
+    ----------
+    body : mapping
+        The parsed object.
+    event : str
+        Name of the event that carried it.
+
+    Returns
+    -------
+    bool
+        True for each of the shapes that services use.
+    """
+    return (
+        bool(body.get("error"))
+        or body.get("object") == "error"
+        or body.get("type") == "error"
+        or event == "error"
+    )
+
+
+def _plain(text: str) -> str:
+    """Give the words of a text that may be a web page."""
+    if "<" in text:
+        text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
+    return " ".join(text.split())

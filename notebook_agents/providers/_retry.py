@@ -1,0 +1,93 @@
+"""When to try again: what the service asks for, else a growing, random wait."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+__all__ = ["asked_wait", "may_retry", "wait_before"]
+
+FIRST_SECONDS = 0.5
+MOST_SECONDS = 8.0
+MOST_ASKED_SECONDS = 120.0
+
+
+def wait_before(retry: int, asked_s: float | None = None) -> float:
+    """Say how long to wait.
+
+    Parameters
+    ----------
+    retry : int
+        Which retry it is, from 1.
+    asked_s : float, optional
+        Seconds that the service asks for.
+
+    Returns
+    -------
+    float
+        Seconds: what was asked for, up to 120; else anything between zero and
+        0.5, 1, 2, 4, 8, 8, ... [1]_.
+
+    References
+    ----------
+    .. [1] M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+       2015: "full jitter".
+    """
+    if asked_s is not None:
+        return min(asked_s, MOST_ASKED_SECONDS)
+    most = min(FIRST_SECONDS * 2 ** min(retry - 1, 16), MOST_SECONDS)
+    return random.uniform(0, most)  # noqa: S311 - no secret
+
+
+def asked_wait(
+    headers: Mapping[str, str], *, now: datetime | None = None
+) -> float | None:
+    """Read how long a service asks to wait.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Of the reply; names in lower case.
+    now : datetime, optional
+        The time, for a header that names a date.
+
+    Returns
+    -------
+    float or None
+        Seconds, not negative; None if it does not say.
+
+    Examples
+    --------
+    >>> asked_wait({"retry-after-ms": "1500", "retry-after": "7"})
+    1.5
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or not value:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+
+
+def may_retry(headers: Mapping[str, str]) -> bool | None:
+    """Read whether a service wants the request again; None if it does not say."""
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    # "nan" and "inf" are numbers to float, but no time to wait.
+    return number if 0 <= number < float("inf") else None

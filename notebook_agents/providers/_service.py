@@ -1,0 +1,319 @@
+"""`HttpProvider`: what every model service over HTTP shares.
+
+Keys and how they stay hidden, time limits, retries, and errors that say what
+to do. A subclass speaks one wire format.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Unpack
+
+from pydantic_core import from_json
+
+from notebook_agents._version import __version__
+from notebook_agents.providers import _http
+from notebook_agents.providers._failures import Failure, ServiceFacts, unreachable
+from notebook_agents.providers._http_options import (
+    SHORTEST_KEY,
+    HttpOptions,
+    check_options,
+    checked_headers,
+    checked_key,
+    normalized_url,
+    patience_of,
+    secrets_in,
+)
+from notebook_agents.providers._reading import Reply, read_reply
+from notebook_agents.providers._refusals import refused
+from notebook_agents.providers._retry import asked_wait, may_retry, wait_before
+from notebook_agents.providers.base import Delta, ModelRequest, Provider, RetryDelta
+from notebook_agents.settings import get_settings
+
+__all__ = ["Access", "HttpProvider"]
+
+logger = logging.getLogger(__name__)
+
+OK = 200
+MOST_SMALL_BYTES = 2**20
+"""Bytes of an error or a list of models."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Access:
+    """What one request is sent with, besides its body."""
+
+    key: str
+    verify: _http.Verify
+
+
+class HttpProvider(Provider):
+    """A model service over HTTP.
+
+    Parameters
+    ----------
+    base_url : str
+        Where the service is, such as ``"http://localhost:8000/v1"``.
+    model : str or None
+        The model, as the service spells it.
+    api_key : str, optional
+        The key; by default that of the environment, looked up at each request.
+    **options
+        As in `HttpOptions`.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If the URL, the key or an option cannot be right.
+    """
+
+    key_name: str | None = None
+    """Under what name the environment has the key that a request needs."""
+    unreachable_hint = "Is the URL right, and the service running?"
+    missing_model_hint = "Check its name."
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None:
+        check_options(options)
+        self.base_url = normalized_url(base_url)
+        self.model = (model or "").strip()
+        self.max_retries = options.get("max_retries", 3)
+        self._given = Access(
+            checked_key(api_key, self.name), options.get("verify", True)
+        )
+        self._patience = patience_of(options)
+        self._concurrency = options.get("max_concurrency")
+        self._extra_headers = checked_headers(options.get("extra_headers"))
+        self._client = options.get("http_client")
+        self._gates: weakref.WeakKeyDictionary[
+            asyncio.AbstractEventLoop, asyncio.Semaphore
+        ] = weakref.WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        model = f" {self.model!r}" if self.model else ""
+        return f"<{type(self).__name__}{model} at {self.base_url}>"
+
+    # What a wire format adds.
+
+    @abstractmethod
+    def _path(self) -> str:
+        """Give the path of a request, below the base URL."""
+
+    @abstractmethod
+    def _encode(self, request: ModelRequest) -> bytes:
+        """Give the body of a request."""
+
+    @abstractmethod
+    def _new_reply(self, service: ServiceFacts) -> Reply:
+        """Make what reads one reply."""
+
+    def _auth_headers(self, key: str) -> dict[str, str]:
+        """Give the headers that carry the key."""
+        return {"Authorization": f"Bearer {key}"}
+
+    def _give_in(self, body: object) -> bool:
+        """Leave out from now on what was refused; False if that does not help."""
+        del body
+        return False
+
+    async def _prepare(self, access: Access) -> None:
+        """Find out what is needed before the first request."""
+
+    # One request.
+
+    async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
+        """Ask once, as in `Provider.respond`.
+
+        Parameters
+        ----------
+        request : ModelRequest
+            What to ask.
+
+        Yields
+        ------
+        TextDelta, ReasoningDelta, RetryDelta or ModelReply
+            The reply as it arrives. Once a text has been yielded nothing is
+            tried again.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If a key is needed and there is none; nothing has been sent then.
+        AgentProviderError
+            If the service cannot be reached, refuses, or breaks off.
+        """
+        access = self._access()
+        gate = self._gate()
+        if gate is not None:
+            await gate.acquire()
+        try:
+            retry = 0
+            while True:
+                failure, has_spoken = None, False
+                deltas = self._ask(request, access)
+                try:
+                    async for delta in deltas:
+                        has_spoken = True
+                        yield delta
+                except Failure as caught:
+                    failure = caught
+                finally:
+                    await deltas.aclose()
+                if failure is None:
+                    return
+                if has_spoken or retry >= self._most_retries(failure):
+                    raise failure.error from failure.__cause__
+                retry += 1
+                wait_s = wait_before(retry, failure.wait_s)
+                logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
+                yield RetryDelta(retry, wait_s, failure.reason)
+                await asyncio.sleep(wait_s)
+        finally:
+            if gate is not None:
+                gate.release()
+
+    def _most_retries(self, failure: Failure) -> int:
+        if not failure.is_retryable:
+            return 0
+        if failure.most_retries is None:
+            return self.max_retries
+        return min(self.max_retries, failure.most_retries)
+
+    async def _ask(
+        self, request: ModelRequest, access: Access
+    ) -> AsyncGenerator[Delta, None]:
+        """Try once; what a service does not know is left out and asked again."""
+        exchange: _http.Exchange | None = None
+        try:
+            await self._prepare(access)
+            while exchange is None or exchange.status != OK:
+                exchange = await self._send(
+                    "POST", self._path(), access, self._encode(request)
+                )
+                if exchange.status != OK:
+                    await self._refusal(exchange, access)
+            deltas = read_reply(exchange, self._new_reply(self._facts(access)))
+            try:
+                async for delta in deltas:
+                    yield delta
+            finally:
+                await deltas.aclose()
+        except _http.TransportError as error:
+            # Not the HTTP library's error, which knows the request and so the key.
+            raise unreachable(error, self._facts(access)) from error.original
+        finally:
+            if exchange is not None:
+                await exchange.aclose()
+
+    async def _get(self, path: str, access: Access) -> object:
+        """Ask the service for something small; the parsed answer."""
+        exchange = await self._send("GET", path, access)
+        try:
+            body = await _small_body(exchange)
+        finally:
+            await exchange.aclose()
+        if exchange.status != OK:
+            raise self._refused(exchange, body, access)
+        return body
+
+    async def _send(
+        self, method: str, path: str, access: Access, body: bytes | None = None
+    ) -> _http.Exchange:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream, application/json",
+            # Compressed, a stream may be held back until a block is full.
+            "Accept-Encoding": "identity",
+            "User-Agent": f"notebook-agents/{__version__}",
+        }
+        if access.key:
+            headers |= self._auth_headers(access.key)
+        return await _http.send(
+            method,
+            self.base_url + path,
+            headers | self._extra_headers,
+            body,
+            patience=self._patience,
+            verify=access.verify,
+            client=self._client,
+        )
+
+    async def _refusal(self, exchange: _http.Exchange, access: Access) -> None:
+        """Raise what a refusal means, unless less may be asked for."""
+        try:
+            body = await _small_body(exchange)
+        finally:
+            await exchange.aclose()
+        if exchange.status not in {400, 422} or not self._give_in(body):
+            raise self._refused(exchange, body, access)
+
+    def _refused(
+        self, exchange: _http.Exchange, body: object, access: Access
+    ) -> Failure:
+        return refused(
+            exchange.status,
+            body,
+            self._facts(access),
+            wait_s=asked_wait(exchange.headers),
+            should_retry=may_retry(exchange.headers),
+        )
+
+    # What it is sent with.
+
+    def _access(self) -> Access:
+        """Look up what the user has not given, now."""
+        key, verify = self._given.key, self._given.verify
+        needs_key = self.key_name is not None and not key
+        needs_trust = verify is True and self.base_url.startswith("https:")
+        if not (needs_key or needs_trust):
+            return self._given
+        settings = get_settings()
+        if self.key_name is not None and needs_key:
+            found = settings.require_key(self.key_name)
+            key = checked_key(found, self.key_name, least=SHORTEST_KEY)
+        if needs_trust and settings.ca_bundle is not None:
+            verify = settings.ca_bundle
+        return Access(key, verify)
+
+    def _facts(self, access: Access) -> ServiceFacts:
+        return ServiceFacts(
+            name=self.name,
+            url=self.base_url,
+            model=self.model,
+            secrets=(access.key, *secrets_in(self._extra_headers)),
+            unreachable_hint=self.unreachable_hint,
+            missing_model_hint=self.missing_model_hint.format(model=self.model),
+        )
+
+    def _gate(self) -> asyncio.Semaphore | None:
+        if self._concurrency is None:
+            return None
+        loop = asyncio.get_running_loop()
+        gate = self._gates.get(loop)
+        if gate is None:
+            gate = self._gates[loop] = asyncio.Semaphore(self._concurrency)
+        return gate
+
+
+async def _small_body(exchange: _http.Exchange) -> object:
+    """Give the parsed body, or its text where it is not JSON."""
+    try:
+        body = await exchange.read(MOST_SMALL_BYTES)
+    except _http.TransportError as error:
+        if exchange.status == OK:
+            raise
+        return error.detail  # the status alone says enough
+    try:
+        return from_json(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")

@@ -1,0 +1,157 @@
+"""`OpenAICompatibleProvider`: any service that speaks chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, Unpack
+
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.providers._chat_reply import ChatReply
+from notebook_agents.providers._chat_request import OPTIONAL, chat_body, encode
+from notebook_agents.providers._failures import ServiceFacts
+from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._service import Access, HttpProvider
+from notebook_agents.providers.base import ModelRequest
+from notebook_agents.providers.discovery import chat_model_in
+from notebook_agents.providers.profiles import ChatProfile, chat_profile
+from notebook_agents.settings import Settings
+
+__all__ = ["OpenAICompatibleProvider"]
+
+MOST_REPLAYED = 256
+"""Replies whose reasoning is kept until it has been sent back."""
+
+
+class OpenAICompatibleProvider(HttpProvider):
+    """A service that speaks OpenAI's chat completions: vLLM, Groq, a gateway, ...
+
+    Parameters
+    ----------
+    base_url : str
+        Where it is, most often up to ``/v1``.
+    model : str, optional
+        The model, as the service spells it; by default the first one of its
+        list that can chat, asked for before the first request.
+    api_key : str, optional
+        The key, if it wants one.
+    profile : ChatProfile, optional
+        What the model takes, if it differs from what is known.
+    extra_body : mapping, optional
+        More keys for the body of each request; they win.
+    **options
+        As in `HttpOptions`: ``timeout``, ``connect_timeout``, ``stall_timeout``,
+        ``max_retries``, ``max_concurrency``, ``extra_headers``, ``verify``,
+        ``http_client``.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If the URL, the key or an option cannot be right.
+
+    Notes
+    -----
+    Making one does no work and sends nothing. An optional part of a request
+    that the service refuses is left out from then on.
+
+    Examples
+    --------
+    >>> OpenAICompatibleProvider("http://localhost:8000/v1", "my-model")
+    <OpenAICompatibleProvider 'my-model' at http://localhost:8000/v1>
+    """
+
+    name = "openai-compatible"
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        *,
+        profile: ChatProfile | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        **options: Unpack[HttpOptions],
+    ) -> None:
+        super().__init__(base_url, model, api_key, **options)
+        self._profile = profile
+        self._extra_body = dict(extra_body or {})
+        self._left_out: set[str] = set()
+        self._replayed: dict[str, Mapping[str, Any]] = {}
+
+    @classmethod
+    def from_settings(cls, model: str | None, settings: Settings) -> Self:
+        """Make one from the environment.
+
+        Parameters
+        ----------
+        model : str or None
+            The model; by default ``LLM_MODEL``.
+        settings : Settings
+            The environment, with ``LLM_BASE_URL`` and perhaps ``LLM_API_KEY``.
+
+        Returns
+        -------
+        OpenAICompatibleProvider
+            Ready for its first request.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no base URL.
+        """
+        base_url = settings.base_urls.get(cls.name)
+        if base_url is None:
+            message = (
+                f"Missing base URL for provider {cls.name!r}. "
+                "Set LLM_BASE_URL in your environment or .env file."
+            )
+            raise AgentConfigurationError(message)
+        key = settings.keys.get(cls.name)
+        return cls(base_url, model or settings.llm_model, key)
+
+    @property
+    def profile(self) -> ChatProfile:
+        """What the model takes."""
+        return self._profile or chat_profile(self.name, self.model)
+
+    def _path(self) -> str:
+        return "/chat/completions"
+
+    def _encode(self, request: ModelRequest) -> bytes:
+        body = chat_body(
+            request,
+            model=self.model,
+            profile=self.profile,
+            extra=self._extra_body,
+            without=self._left_out,
+            replayed=self._replayed,
+        )
+        return encode(body)
+
+    def _new_reply(self, service: ServiceFacts) -> ChatReply:
+        return ChatReply(self.profile, service, keep=self._keep_reasoning)
+
+    def _keep_reasoning(self, call_id: str, part: Mapping[str, Any]) -> None:
+        self._replayed[call_id] = part
+        while len(self._replayed) > MOST_REPLAYED:
+            self._replayed.pop(next(iter(self._replayed)), None)
+
+    def _give_in(self, body: object) -> bool:
+        said = str(body)
+        named = {name for name in OPTIONAL if name in said} - self._left_out
+        # "Use 'max_completion_tokens' instead" names the good one, too.
+        if named >= {"max_tokens", "max_completion_tokens"}:
+            named = {self.profile.max_tokens_key}
+        self._left_out |= named
+        return bool(named)
+
+    async def _prepare(self, access: Access) -> None:
+        if self.model:
+            return
+        model = chat_model_in(await self._get("/models", access))
+        if model is None:
+            message = (
+                f"{self.name} at {self.base_url} has no model that can chat. "
+                f"{self.missing_model_hint.format(model='NAME')}"
+            )
+            raise AgentConfigurationError(message)
+        self.model = model
