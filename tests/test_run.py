@@ -30,6 +30,7 @@ from notebook_agents.errors import (
     AgentProviderError,
     MemoryStoreError,
     RunCancelledError,
+    ToolArgumentsError,
 )
 from notebook_agents.providers.base import ModelReply, Provider, TextDelta
 from notebook_agents.sync import run_sync
@@ -308,6 +309,122 @@ async def test_a_run_is_stopped_while_a_callback_blocks():
     release.set()
 
 
+class Stubborn(Provider):
+    """Speaks, and does not stop when told; goes on when it is released."""
+
+    def __init__(self):
+        self.is_waiting, self.release = asyncio.Event(), asyncio.Event()
+
+    async def respond(self, request):
+        yield TextDelta("half")
+        self.is_waiting.set()
+        while not self.release.is_set():
+            try:
+                await self.release.wait()
+            except asyncio.CancelledError:
+                continue
+        yield TextDelta(" and more")
+        yield ModelReply(text="half and more")
+
+
+async def test_a_run_that_does_not_stop_is_given_up_and_hears_of_nothing_more(
+    monkeypatch, caplog, wait_until
+):
+    monkeypatch.setattr("notebook_agents.run.GIVE_UP_SECONDS", 0.1)
+    provider = Stubborn()
+    agent = Agent(provider)
+    run = agent.start("go")
+    await provider.is_waiting.wait()
+    error = await cancelled(run)
+    assert error.result.answer.startswith("half\n\n[stopped")
+    assert f"run {run.id} was given up" in caplog.text
+    kept, events = agent.memory.all_messages, list(run.recorded)
+    assert [e.seq for e in events] == list(range(1, len(events) + 1))
+    provider.release.set()
+    await asyncio.to_thread(wait_until, run._work_task.done)
+    assert (agent.memory.all_messages, list(run.recorded)) == (kept, events)
+
+
+async def test_on_event_that_hangs_over_one_event_does_not_hold_the_run(monkeypatch):
+    monkeypatch.setattr("notebook_agents.telling.EVENT_SECONDS", 0.05)
+
+    async def on_event(event):
+        if event["event"] == "task":
+            await asyncio.Event().wait()
+
+    agent = Agent(ScriptedProvider(["hello"]), on_event=on_event)
+    async with asyncio.timeout(SOON):
+        assert (await agent.run("go")).answer == "hello"
+
+
+async def test_on_event_that_hangs_does_not_keep_a_failed_run(monkeypatch):
+    monkeypatch.setattr("notebook_agents.run.LAST_SECONDS", 0.05)
+
+    async def on_event(event):
+        if event["event"] == "error":
+            await asyncio.Event().wait()
+
+    agent = Agent(ScriptedProvider([AgentProviderError("down")]), on_event=on_event)
+    with pytest.raises(AgentProviderError, match="down"):
+        async with asyncio.timeout(SOON):
+            await agent.run("go")
+
+
+async def test_a_store_that_hangs_costs_the_record_and_not_the_answer(monkeypatch):
+    class Hangs(InMemoryStore):
+        async def save(self, scope, messages, **facts):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("notebook_agents.run.KEEP_SECONDS", 0.05)
+    agent = Agent(ScriptedProvider(["hello"]), memory=Hangs().session())
+    async with asyncio.timeout(SOON):
+        result = await agent.run("go")
+    assert result.answer == "hello"
+    assert result.errors == [
+        "The turn could not be stored: the store did not answer in time"
+    ]
+
+
+ENDERS = [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError]
+
+
+@pytest.mark.parametrize("kind", ENDERS)
+def test_a_model_that_tries_to_end_the_process_fails_its_run(kind):
+    class Ender(Provider):
+        async def respond(self, request):
+            raise kind
+            yield TextDelta("never")
+
+    for _ in range(2):  # the loop is still there
+        with pytest.raises(RuntimeError, match=kind.__name__):
+            Agent(Ender()).run_sync("go")
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_on_event_that_tries_to_end_the_process_fails_its_run(kind, is_async):
+    def now(event):
+        raise kind
+
+    async def later(event):
+        raise kind
+
+    on_event = later if is_async else now
+    with pytest.raises(RuntimeError, match=kind.__name__):
+        Agent(ScriptedProvider(["hello"]), on_event=on_event).run_sync("go")
+
+
+async def test_half_characters_are_replaced_before_anybody_sees_them():
+    half = "\ud83d"
+    script = [[half, call(f"no{half}")], {"text": half, "reasoning": half}]
+    agent = Agent(ScriptedProvider(script))
+    result = await agent.run("go")
+    json.dumps(result.to_dict(), ensure_ascii=False).encode()
+    json.dumps(agent.memory.all_messages, ensure_ascii=False).encode()
+    assert result.answer == "\ufffd"
+    assert result.tool_calls[0]["tool"] == "no\ufffd"
+
+
 async def test_the_error_of_a_stopped_run_survives_pickling():
     provider = Stuck("half")
     run = Agent(provider).start("go")
@@ -548,6 +665,31 @@ async def test_an_open_question_is_answered_through_the_run():
     assert not run.decide(pending.request.id, Deny(), by="too late")
 
 
+@tool(approval=True)
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def test_a_call_runs_with_the_arguments_that_a_person_chose():
+    approver = Silent()
+    script = ScriptedProvider([call("add", a=1, b=2), "."])
+    run = Agent(script, [add], approver=approver).start("go")
+    await approver.asked.wait()
+    [pending] = run.approvals
+    for wrong in ({}, {"a": "x", "b": 2}, {"a": 1, "b": 2, "c": 3}):
+        with pytest.raises(ToolArgumentsError):
+            pending.decide(Allow(wrong), by="test")
+        assert pending.decision is None
+    assert pending.decide(Allow({"a": 5, "b": 6}), by="test")
+    assert not pending.decide(Allow({}), by="late")
+    result = await run.result()
+    [made] = result.tool_calls
+    assert (made["args"], result.approvals[0]["args"]) == ({"a": 5, "b": 6},) * 2
+    assert made["content"].endswith("\n\n11")
+    assert "The user changed the arguments" in script.requests[1].messages[-1].content
+
+
 # ------------------------------------------------------------ keeping
 
 
@@ -568,7 +710,7 @@ async def test_two_runs_at_once_do_not_mix_their_turns():
 class BrokenStore(InMemoryStore):
     """A store that cannot write."""
 
-    async def save(self, scope, messages):
+    async def save(self, scope, messages, **facts):
         message = "the disk is full"
         raise MemoryStoreError(message)
 
@@ -597,10 +739,10 @@ async def test_the_turn_is_stored_although_the_run_is_being_stopped():
     saving, save_on = asyncio.Event(), asyncio.Event()
 
     class Slow(InMemoryStore):
-        async def save(self, scope, messages):
+        async def save(self, scope, messages, **facts):
             saving.set()
             await save_on.wait()
-            await super().save(scope, messages)
+            return await super().save(scope, messages, **facts)
 
     session = Slow().session()
     run = Agent(ScriptedProvider(["hello"]), memory=session).start("go")

@@ -40,15 +40,17 @@ class Lab:
         self._browser = browser
 
     @contextlib.contextmanager
-    def notebook(self, name: str, *cells: str) -> Iterator[Notebook]:
+    def notebook(
+        self, name: str, *cells: str, kernel: str = "python3"
+    ) -> Iterator[Notebook]:
         """Open a new notebook with these cells in a page of its own."""
         path = self.folder / f"{name}.ipynb"
         document = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            metadata={"kernelspec": {"name": kernel, "display_name": kernel}},
         )
         nbformat.write(document, path)
-        self._start_kernel(path)
+        self._start_kernel(path, kernel)
         page = self._browser.new_page(viewport={"width": 1100, "height": 900})
         page.set_default_timeout(20_000)
         try:
@@ -61,7 +63,7 @@ class Lab:
             page.close()
             self._end_sessions()
 
-    def _start_kernel(self, path: Path) -> None:
+    def _start_kernel(self, path: Path, kernel: str) -> None:
         # Before the page opens: it then attaches, and asks for no kernel.
         self._call(
             "POST",
@@ -70,7 +72,7 @@ class Lab:
                 "path": path.name,
                 "name": path.name,
                 "type": "notebook",
-                "kernel": {"name": "python3"},
+                "kernel": {"name": kernel},
             },
         )
 
@@ -237,6 +239,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder / ".workspaces"),
         "JUPYTER_CONFIG_DIR": str(folder / ".config"),
+        "JUPYTER_PATH": str(folder / ".share"),
     }
 
 

@@ -24,6 +24,7 @@ READS_RIGHT = {
     "$a<b$ and \\(c<d\\)": "math",
     "It costs $5 or $6, `x<y` and `$z`.": "It costs $5 or $6, x<y and $z.",
     "- a\n  ```html\n  <b>\n\n  $x\n  ```\n- c": "a <b> $x c",
+    "1. a\n    ```bash\n    x\n    y\n    ```\n2. c": "a x y c",
     "```python\nif a <b:\n    c\n```": "if a <b: c",
     "a <b>tag</b> &amp; <https://e.test>": "a <b>tag</b> & https://e.test",
     "|a|\n|-|\n|`p\\|<q>`|": "a p|<q>",

@@ -20,7 +20,7 @@ SECRET = "hunter2 at postgres://u:p@h"
 class _Broken(InMemoryStore):
     """A store that cannot be written."""
 
-    async def save(self, scope, messages):
+    async def save(self, scope, messages, **facts):
         raise OSError(SECRET)
 
 

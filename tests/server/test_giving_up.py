@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from notebook_agents import Agent, InMemoryStore, ScriptedProvider, call
+from notebook_agents import Agent, InMemoryStore, call
 from notebook_agents.providers.base import ModelReply, Provider, TextDelta
 from notebook_agents.server import serve
 from tests.server.support import agent_of, kinds, requests_of

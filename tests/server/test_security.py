@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from notebook_agents.server import CORSConfig, serve
+from notebook_agents.server import CORSConfig, ServerConfig, serve
 from tests.server.support import TIMEOUT, Caller, Gate, agent_of, holding, requests_of
 
 OPEN = {"health", "info", "docs", "openapi"}
@@ -237,7 +237,7 @@ def test_a_slash_at_the_end_leads_nowhere(served):
 
 def test_who_takes_too_long_to_ask_is_hung_up_on(monkeypatch):
     monkeypatch.setattr("notebook_agents.server.deadline.ASK_SECONDS", 0.2)
-    server = serve(agent_of())
+    server = serve(agent_of(), config=ServerConfig(port=0, timeout_keep_alive=1))
     head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     for sent in (b"", head, head + b"\r\n" + head):
         with socket.create_connection(("127.0.0.1", server.port), 5) as connection:
