@@ -6,9 +6,11 @@ import asyncio
 from typing import Any
 
 from notebook_agents.agent import Agent
+from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.renderer import CellRenderer
 from notebook_agents.results import AgentResult, mark_displayed
+from notebook_agents.run import Run
 
 __all__ = ["show_run"]
 
@@ -18,6 +20,7 @@ async def show_run(
     prompt: str,
     *,
     approver: CellApprover,
+    timeout: float | None = None,
     **options: Any,
 ) -> AgentResult[Any]:
     """Run an agent and show what happens in the calling cell.
@@ -30,6 +33,8 @@ async def show_run(
         What the cell says.
     approver : CellApprover
         Asks in the same cell.
+    timeout : float or None
+        Seconds until the run is stopped.
     **options
         As for ``agent.run``.
 
@@ -42,19 +47,34 @@ async def show_run(
     ------
     CancelledError
         If the cell is stopped; the run has ended by then.
+    RunCancelledError
+        If it took longer than ``timeout``.
+    TimeoutError
+        If the model did.
     """
-    run = agent.start(prompt, approver=approver, **options)
+    run = agent.last_run = agent.start(prompt, approver=approver, **options)
     note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
     renderer = CellRenderer(agent=agent.name, model=agent.model_label, note=note)
     approver.before_asking = renderer.catch_up
     showing = asyncio.create_task(renderer.follow(run))
     try:
-        result = await run.result()
+        async with asyncio.timeout(timeout):
+            result = await run.result()
     except asyncio.CancelledError:
-        run.cancel()
-        await run.ended()
+        await _stopped(run)
         raise
+    except TimeoutError:
+        if run.is_done:
+            raise  # the model's own time limit
+        await _stopped(run)
+        message = f"The run took longer than {timeout:g} s (--timeout)."
+        raise RunCancelledError(message) from None
     finally:
         await showing
     mark_displayed(result)
     return result
+
+
+async def _stopped(run: Run) -> None:
+    run.cancel()
+    await run.ended()

@@ -44,7 +44,8 @@ class _Extension:
         self.shell.input_transformers_cleanup.remove(self.rewrite)
         self.shell.events.unregister("pre_run_cell", self.cell_began)
         self.shell.events.unregister("post_run_cell", self.cell_ended)
-        self.shell.magics_manager.magics["cell"].pop("agent", None)
+        for kind in ("cell", "line"):
+            self.shell.magics_manager.magics[kind].pop("agent", None)
 
     def cell_began(self, *_: Any) -> None:
         self.running += 1

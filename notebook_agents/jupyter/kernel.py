@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import signal
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 
 __all__ = [
     "can_ask_stdin",
+    "cell_key",
     "free_comm",
     "interrupts",
     "is_cell_task",
@@ -53,6 +55,21 @@ def can_ask_stdin() -> bool:
         return bool(sys.stdin and sys.stdin.isatty())
     parent = here.get_parent("shell")
     return bool(parent and parent.get("content", {}).get("allow_stdin"))
+
+
+def cell_key() -> str | None:
+    """Name the cell that runs, the same each time it does.
+
+    Returns
+    -------
+    str or None
+        None where the front end does not say which cell it is.
+    """
+    here = kernel()
+    parent = here.get_parent("shell") if here is not None else None
+    cell = (parent or {}).get("metadata", {}).get("cellId")
+    # Copies of a notebook share the identifiers of their cells.
+    return f"{os.environ.get('JPY_SESSION_NAME', '')}#{cell}" if cell else None
 
 
 def is_cell_task(task: asyncio.Task[Any] | None) -> bool:

@@ -1,18 +1,25 @@
-"""``%%agent``: read the line, find the agent, hand over."""
+"""``%%agent`` and ``%agent``: read the line, find the agent, hand over."""
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Coroutine
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from notebook_agents.agent import Agent
 from notebook_agents.approval import POLICIES
+from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.cell import show_run
+from notebook_agents.jupyter.commands import AgentCommands
+from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.host import JupyterHost
+from notebook_agents.jupyter.interpolation import interpolate
+from notebook_agents.memory.named import open_session
+from notebook_agents.memory.session import MemorySession
+from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.results import AgentResult
 
 __all__ = ["AgentMagics"]
@@ -27,8 +34,8 @@ class AgentMagics(Magics):
     def __init__(self, shell: Any, host: JupyterHost) -> None:
         super().__init__(shell)
         self._host = host
-        self._last: str | None = None
-        self._default: Agent | None = None
+        self._agents = AgentFinder(shell)
+        self._commands = AgentCommands(self._agents)
 
     @magic_arguments()
     @argument(
@@ -38,7 +45,15 @@ class AgentMagics(Magics):
         "else the only one there is, else one on the default model.",
     )
     @argument("-m", "--model", help='Model for this cell, as "provider:model".')
+    @argument("-s", "--system", metavar="TEXT", help="System prompt for this cell.")
     @argument("-o", "--out", metavar="NAME", help="Variable to bind the result to.")
+    @argument(
+        "-S",
+        "--session",
+        metavar="NAME",
+        help="Conversation that is kept under this name, also after a restart.",
+    )
+    @argument("-n", "--new", action="store_true", help="Begin the conversation anew.")
     @argument(
         "-y",
         "--approve",
@@ -46,89 +61,87 @@ class AgentMagics(Magics):
         help="How calls that need approval are decided: ask (the default), "
         "policy, allow, deny.",
     )
+    @argument("-r", "--raw", action="store_true", help="Leave {name} as it stands.")
     @argument("--max-steps", type=int, default=10, help="Most model calls, 10.")
-    @cell_magic
-    def agent(self, line: str, cell: str) -> AgentResult[Any]:
+    @argument("--timeout", type=float, metavar="SECONDS", help="Longest run.")
+    @line_cell_magic
+    def agent(self, line: str, cell: str | None = None) -> AgentResult[Any] | None:
         """Ask an agent; the cell is the prompt, its value the AgentResult."""
-        return self._host.wait(self._run(line, cell))
+        if cell is not None:
+            return self._host.wait(self._run(line, cell))
+        print(self._commands.run(line))  # noqa: T201 - what a line magic is for
+        return None
 
     async def run_agent_cell(self, line: str, cell: str) -> AgentResult[Any]:
         """Run a ``%%agent`` cell that is awaited."""
         return await self._host.wait_async(self._run(line, cell))
 
-    def _run(self, line: str, cell: str) -> Any:
+    def _run(self, line: str, cell: str) -> Coroutine[Any, Any, AgentResult[Any]]:
         args = self._parse(line)
-        if not cell.strip():
-            message = "The cell is empty. Write below %%agent what it should do."
-            raise UsageError(message)
-        if args.out and not args.out.isidentifier():
-            message = f"--out needs the name of a variable, not {args.out!r}."
-            raise UsageError(message)
-        if args.max_steps < 1:
-            message = f"--max-steps is {args.max_steps}; it must be at least 1."
-            raise UsageError(message)
-        agent = self._find(args.agent)
-        if args.model:
-            agent = agent.with_model(args.model)
-        approver = self._host.approver(flag="-y allow")
-        return self._answer(agent, cell.strip(), args, approver)
+        _check(args, cell)
+        agent = self._agents.find(args.agent)
+        options: dict[str, Any] = {
+            "approver": self._host.approver(flag="-y allow"),
+            "max_tool_rounds": args.max_steps - 1,
+        }
+        memory = _conversation(agent, args)
+        if memory is not None:
+            options["memory"] = memory
+        if args.approve:
+            options["policy"] = args.approve
+        if args.system:
+            options["system_prompt"] = args.system
+        shown = agent.with_model(args.model) if args.model else agent
+        return self._answer(shown, self._prompt(args, cell), args, options)
 
     def _parse(self, line: str) -> Any:
         try:
-            return parse_argstring(self.agent, line)
+            args = parse_argstring(self.agent, line)
         except UsageError as error:
             message = f"{error}. %%agent? lists the options."
             raise UsageError(message) from None
+        if args.system:
+            args.system = args.system.strip("'\"")
+        return args
+
+    def _prompt(self, args: Any, cell: str) -> str:
+        if args.raw:
+            return cell.strip()
+        put = interpolate(cell.strip(), self.shell.user_ns)
+        if put.left:
+            names = ", ".join(f"{{{name}}}" for name in put.left)
+            print(f"left as text: {names}")  # noqa: T201 - in the cell, where it matters
+        return put.text
 
     async def _answer(
-        self, agent: Agent, prompt: str, args: Any, approver: Any
+        self, agent: Agent, prompt: str, args: Any, options: dict[str, Any]
     ) -> AgentResult[Any]:
-        options: dict[str, Any] = {"max_tool_rounds": args.max_steps - 1}
-        if args.approve:
-            options["policy"] = args.approve
-        result = await show_run(agent, prompt, approver=approver, **options)
+        result = await show_run(agent, prompt, timeout=args.timeout, **options)
         if args.out:
             self.shell.user_ns[args.out] = result
         return result
 
-    def _find(self, name: str | None) -> Agent:
-        here = self._agents()
-        if name is None:
-            name = self._last if self._last in here else _only(here)
-        if name is None:
-            self._default = self._default or Agent()
-            return self._default
-        if name not in here:
-            name = _called(name, here)
-        self._last = name
-        return here[name]
 
-    def _agents(self) -> dict[str, Agent]:
-        return {
-            name: value
-            for name, value in self.shell.user_ns.items()
-            if isinstance(value, Agent) and not name.startswith("_")
-        }
+def _check(args: Any, cell: str) -> None:
+    problem = ""
+    if not cell.strip():
+        problem = "The cell is empty. Write below %%agent what it should do."
+    elif args.out and not args.out.isidentifier():
+        problem = f"--out needs the name of a variable, not {args.out!r}."
+    elif args.max_steps < 1:
+        problem = f"--max-steps is {args.max_steps}; it must be at least 1."
+    elif args.timeout is not None and args.timeout <= 0:
+        problem = f"--timeout is {args.timeout:g}; it must be more than 0 seconds."
+    if problem:
+        raise UsageError(problem)
 
 
-def _called(name: str, here: dict[str, Agent]) -> str:
-    """Find the variable of an agent by the name that its answers show."""
-    variables = [key for key, agent in here.items() if agent.name == name]
-    if len({id(here[key]) for key in variables}) == 1:
-        return variables[0]
-    message = f"There is no agent named {name!r} here; agents: "
-    message += (", ".join(sorted(here)) or "none yet") + ". "
-    close = difflib.get_close_matches(name, here, n=1)
-    if close:
-        message += f"Did you mean {close[0]}?"
-    else:
-        message += f'Make one in a cell: {name} = Agent("local")'
-    raise UsageError(message)
-
-
-def _only(here: dict[str, Agent]) -> str | None:
-    if len({id(agent) for agent in here.values()}) > 1:
-        names = ", ".join(sorted(here))
-        message = f"There are several agents here: {names}. Name one after %%agent."
-        raise UsageError(message)
-    return next(iter(here), None)
+def _conversation(agent: Agent, args: Any) -> MemoryBackend | None:
+    """Choose the conversation, so that a cell that runs again writes its own turn."""
+    memory = open_session(args.session) if args.session else agent.memory
+    if args.new:
+        memory.reset()
+    key = kernel.cell_key()
+    if key is not None and isinstance(memory, MemorySession):
+        return memory.turn(key)
+    return memory if args.session else None

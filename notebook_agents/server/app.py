@@ -130,7 +130,9 @@ def _utility_routes(service: Service, paths: dict[str, str]) -> APIRouter:
     @router.get(config.info_endpoint, name="info")
     async def info(request: Request) -> InfoResponse:
         """Tell what is served, and where."""
-        agent, base = service.agent, str(request.base_url).rstrip("/")
+        agent, url = service.agent, request.url
+        # Not base_url: in an app that is mounted in another, that is the other's.
+        base = f"{url.scheme}://{url.netloc}{request.scope.get('root_path', '')}"
         return InfoResponse(
             agent_name=agent.name,
             agent_id=agent.agent_id,

@@ -85,10 +85,13 @@ class Client:
         """Tell whether the kernel's process is there."""
         return bool(self._manager.is_alive())
 
-    def run(self, code: str, *answers: str | None, stop_at: str = "") -> Reply:
+    def run(
+        self, code: str, *answers: str | None, stop_at: str = "", cell: str = ""
+    ) -> Reply:
         """Run a cell; each input box gets the next answer.
 
-        The cell is interrupted once it shows ``stop_at``.
+        The cell is interrupted once it shows ``stop_at``; ``cell`` is the
+        identifier that a notebook would send along.
         """
         left = list(answers)
         reply = Reply("")
@@ -110,6 +113,7 @@ class Client:
             if text is not None:  # else the person says nothing
                 self._client.input(text)
 
+        self._client.session.metadata = {"cellId": cell} if cell else {}
         done = self._client.execute_interactive(
             code,
             allow_stdin=True,

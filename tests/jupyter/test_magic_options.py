@@ -1,0 +1,108 @@
+"""What can be said on the line of ``%%agent``, and after ``%agent``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jupyter.cells import attended_kernel, executed, text_of
+
+pytestmark = pytest.mark.notebook
+
+SEEN = "[m.content for m in agent._model.get().requests[-1].messages]"
+
+
+def test_variables_are_put_into_the_prompt_unless_raw():
+    notebook = executed(
+        "agent = bot('a', 'b'); rows = [1, 2]",
+        "%%agent agent\nSum {rows} but not {other}",
+        SEEN,
+        "%%agent agent --raw\nSum {rows}",
+        SEEN + "[-1]",
+    )
+    assert "left as text: {other}" in text_of(notebook.cells[2])
+    assert "Sum [1, 2] but not {other}" in text_of(notebook.cells[3])
+    assert text_of(notebook.cells[5]) == "'Sum {rows}'"
+
+
+def test_a_system_prompt_and_a_time_limit_can_be_given_for_one_cell():
+    notebook = executed(
+        "agent = bot('a', 'slow')",
+        "%%agent agent --system 'Be brief.'\nhi",
+        SEEN + "[0]",
+        "agent._model.get()._delay = 5",
+        "%%agent agent --timeout 0.2\nhi",
+        allow_errors=True,
+    )
+    assert text_of(notebook.cells[3]) == "'Be brief.'"
+    assert "longer than 0.2 s (--timeout)" in text_of(notebook.cells[5])
+
+
+def test_a_cell_that_runs_again_replaces_its_own_turn():
+    with attended_kernel() as client:
+        client.run("agent = bot('one', 'two', 'three', 'again')")
+        client.run("%%agent agent\nfirst", cell="a")
+        client.run("%%agent agent\nsecond", cell="b")
+        client.run("%%agent agent\nthird", cell="c")
+        client.run("%%agent agent\nfirst, rewritten", cell="a")
+        told = client.run("%agent history").text
+        seen = client.run(SEEN).text
+    assert told.split("\n")[:2] == ["user: first, rewritten", "assistant: again"]
+    assert told.count("user: ") == 3
+    assert "second" not in seen
+
+
+def test_a_named_session_outlives_a_killed_kernel():
+    with attended_kernel() as client:
+        client.run("agent = bot('Nice to meet you.')")
+        client.run("%%agent agent -S diary\nI am Ada.", cell="a")
+    with attended_kernel() as client:
+        client.run("agent = bot('Ada.', 'Who?')")
+        client.run("%%agent agent -S diary\nWho am I?", cell="b")
+        assert "I am Ada." in client.run(SEEN).text
+        assert "diary: 4 messages" in client.run("%agent sessions").text
+        client.run("%%agent agent -S diary --new\nAnd now?", cell="c")
+        assert "I am Ada." not in client.run(SEEN).text
+
+
+def test_the_line_magic_lists_chooses_and_resets():
+    notebook = executed(
+        "one = bot('from one'); two = bot('from two')",
+        "%agent list",
+        "%agent use two",
+        "%%agent\nWho are you?",
+        "%agent history",
+        "%agent reset two",
+        "%agent history two",
+        "%agent help",
+    )
+    assert "one: <Agent" in text_of(notebook.cells[2])
+    assert "from two" in text_of(notebook.cells[4])
+    assert text_of(notebook.cells[5]).splitlines() == [
+        "user: Who are you?",
+        "assistant: from two",
+    ]
+    assert "Nothing has been said yet" in text_of(notebook.cells[7])
+    assert "%agent stop" in text_of(notebook.cells[8])
+
+
+def test_a_call_of_a_background_run_is_answered_from_another_cell():
+    with attended_kernel() as client:
+        client.run("agent = bot(call('delete', n=1), 'done'); run = agent.start('x')")
+        client.run("while not run.approvals: await asyncio.sleep(0.02)")
+        assert client.run("%agent approve").text.strip() == "Approved: delete."
+        assert client.run("print(await run.result(), log)").text.strip() == (
+            "done ['deleted 1']"
+        )
+        client.run("agent = bot(call('delete', n=2), 'so be it')")
+        client.run("run = agent.start('x')")
+        client.run("while not run.approvals: await asyncio.sleep(0.02)")
+        client.run("%agent deny not today")
+        assert "not today" in client.run("print((await run.result()).approvals)").text
+
+
+def test_the_line_magic_says_what_it_does_not_know():
+    notebook = executed(
+        "agent = bot()", "%agent What is this", "%agent approve", allow_errors=True
+    )
+    assert "%agent has no 'What'" in text_of(notebook.cells[2])
+    assert "Nothing waits under that name" in text_of(notebook.cells[3])
