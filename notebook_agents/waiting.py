@@ -92,7 +92,7 @@ def fit_for_a_future(error: BaseException) -> Exception:
     # StopIteration.
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    wrapped = RuntimeError(f"{type(error).__name__}: {error}")
+    wrapped = RuntimeError(f"{type(error).__name__}: {error}".rstrip(": "))
     wrapped.__cause__ = error
     return wrapped
 

@@ -164,7 +164,7 @@ def test_an_on_event_that_exits_does_not_end_the_agent_loop():
     def on_event(event):
         raise SystemExit
 
-    with pytest.raises(SystemExit):
+    with pytest.raises(RuntimeError, match="SystemExit"):
         Agent(ScriptedProvider(["a"]), on_event=on_event).run_sync("hi")
     assert hello().run_sync("hi").answer == "hello"
 

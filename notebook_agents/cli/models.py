@@ -89,7 +89,7 @@ class _Bar:
         """Draw the line, if it changed."""
         if not self._stream.isatty():
             if self._last is None:
-                self._write(f"{self._title} ...\n")
+                self._write(f"{self._title} ({total / _MEGABYTE:.0f} MB) ...\n")
             return
         filled = 30 * done // total
         bar = "#" * filled + "." * (30 - filled)

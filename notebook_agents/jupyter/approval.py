@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
@@ -142,8 +143,11 @@ class _Question:
 
 def _record(pending: PendingApproval) -> dict[str, str]:
     decision = pending.decision or Deny("the run was stopped")
+    request = pending.request
+    if isinstance(decision, Allow) and decision.args is not None:
+        request = replace(request, args=decision.args)  # what it really ran with
     return approval_record(
-        pending.request,
+        request,
         decision=decision.kind,
         reason=decision.reason if isinstance(decision, Deny) else "",
         by=pending.by or "cancelled",
