@@ -111,7 +111,7 @@ class Panel:
             f'<div style="border:1px solid {_EDGE};border-radius:4px;padding:6px 10px;'
             f'margin:4px 0;font-size:{_SMALL}"><div>{title}</div>'
             '<div style="display:grid;grid-template-columns:max-content 1fr;'
-            f'gap:4px 12px;align-items:baseline;margin-top:4px">{rows}</div></div>'
+            f'gap:4px 12px;align-items:start;margin-top:4px">{rows}</div></div>'
         )
 
     def _rows(self) -> list[tuple[str, str]]:

@@ -165,7 +165,15 @@ class Notebook:
         wait_until(
             lambda: self.path.stat().st_mtime_ns != before, 10, lambda: "not saved"
         )
-        return json.loads(self.path.read_text())
+        document: dict[str, Any] = {}
+
+        def is_whole() -> bool:  # it is read while it is being written
+            with contextlib.suppress(json.JSONDecodeError):
+                document.update(json.loads(self.path.read_text()))
+            return bool(document)
+
+        wait_until(is_whole, 10, lambda: "not whole")
+        return document
 
     def screenshot(self, name: str) -> None:
         """Keep a picture, where the environment names a folder for them."""

@@ -116,6 +116,7 @@ def test_sync_and_async_tools_run_where_the_user_works():
 
 
 ERRORS = {
+    "Agent('local').run_sync('hi')": "%run -m notebook_agents models pull",
     "%%agent nosuch\nhi": "There is no agent named 'nosuch' here; agents: agent",
     "%%agent agnet\nhi": "Did you mean agent?",
     "%%agent agent --bad\nhi": "unrecognized arguments: --bad. %%agent? lists",
@@ -134,7 +135,8 @@ ERRORS = {
 @pytest.fixture(scope="module")
 def failed():
     """Make every mistake once."""
-    return executed("agent = bot()", *ERRORS, allow_errors=True)
+    nowhere = "%env NOTEBOOK_AGENTS_HOME=nowhere"
+    return executed(nowhere, "agent = bot()", *ERRORS, allow_errors=True)
 
 
 @pytest.mark.parametrize("code", ERRORS)
