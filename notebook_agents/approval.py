@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
 from notebook_agents.sync import current_waiter
-from notebook_agents.waiting import CLEANUP_SECONDS, in_thread
+from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
 
 __all__ = [
     "Allow",
@@ -336,6 +336,8 @@ async def _put(pending: PendingApproval, approver: Approver) -> None:
     """Ask, and deny where asking fails in whatever way."""
     try:
         await approver.ask(pending)
+    except WaiterGone:
+        pass  # the cell was stopped, and its run is about to be
     except BaseException as error:  # noqa: BLE001 - SystemExit would end the loop
         # Once the question is answered, or the run stopped, this has no effect.
         reason = f"asking failed: {type(error).__name__}: {error}"

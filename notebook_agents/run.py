@@ -37,7 +37,7 @@ from notebook_agents.results import (
 )
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
-from notebook_agents.waiting import CLEANUP_SECONDS, Waiter
+from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
 
 __all__ = ["OnEvent", "Run"]
 
@@ -264,7 +264,7 @@ class Run:
     def _failure_of(self, work: asyncio.Task[None]) -> Exception | None:
         try:
             work.result()
-        except (asyncio.CancelledError, StopRequested):
+        except (asyncio.CancelledError, StopRequested, WaiterGone):
             return self._stopped()
         except NotebookAgentsError as failure:
             return failure

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 __all__ = [
     "CLEANUP_SECONDS",
     "Waiter",
+    "WaiterGone",
     "fit_for_a_future",
     "in_thread",
     "running_loop",
@@ -33,6 +34,10 @@ CLEANUP_SECONDS = 2.0
 """How long a cancelled coroutine may clean up before the waiter leaves."""
 
 IS_BLOCKED = True
+
+
+class WaiterGone(Exception):  # noqa: N818 - an end, not an error
+    """Nobody waits any more: the cell was stopped, or it has ended."""
 
 
 class _Errand(Generic[T]):
@@ -51,7 +56,7 @@ class _Errand(Generic[T]):
             self._run()
         except KeyboardInterrupt:
             # The person stopped the cell, not only this function.
-            self._settle(self.future.cancel)
+            self.refuse()
             raise
 
     def run_apart(self) -> None:
@@ -76,7 +81,9 @@ class _Errand(Generic[T]):
         self._settle(lambda: self.future.set_exception(refusal))
 
     def refuse(self) -> None:
-        self._settle(self.future.cancel)
+        # Not by cancelling the future: whoever awaits it could not tell that
+        # from a cancellation of their own.
+        self._settle(lambda: self.future.set_exception(WaiterGone()))
 
     def _settle(self, outcome: Callable[[], object]) -> None:
         def settle() -> None:
@@ -240,7 +247,7 @@ class Waiter:
 
         Raises
         ------
-        CancelledError
+        WaiterGone
             If nobody waits any more.
         """
         errand = _Errand(function)
@@ -288,7 +295,7 @@ async def _elsewhere(
     try:
         loop.call_soon_threadsafe(start, context=contextvars.copy_context())
     except RuntimeError:  # that loop has been closed
-        raise asyncio.CancelledError from None
+        raise WaiterGone from None
     try:
         await finished.wait()
     except asyncio.CancelledError:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from notebook_agents.sync import Call, agent_loop, run_sync
-from notebook_agents.waiting import TICK_SECONDS, Waiter, in_thread
+from notebook_agents.waiting import TICK_SECONDS, Waiter, WaiterGone, in_thread
 
 
 def ask_waiter(function):
@@ -80,7 +80,7 @@ def test_an_errand_that_comes_too_late_is_refused():
         async with asyncio.timeout(5):
             await waiter.run(list)
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(WaiterGone):
         run_sync(ask())
 
 
@@ -94,7 +94,7 @@ def test_an_errand_that_waits_is_refused_when_nobody_does():
         async with asyncio.timeout(5):
             await errand
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(WaiterGone):
         run_sync(ask())
 
 
@@ -255,7 +255,7 @@ def test_async_work_happens_here_when_the_waiting_side_has_no_loop():
     assert Call(waiter.run_async(where), waiter).wait().is_running()
 
 
-def test_async_work_for_a_closed_loop_is_cancelled_and_not_lost():
+def test_async_work_for_a_closed_loop_is_refused_and_not_lost():
     async def wait():
         await waiter.wait_async(lambda: True)
 
@@ -266,7 +266,7 @@ def test_async_work_for_a_closed_loop_is_cancelled_and_not_lost():
     waiter = Waiter()
     with asyncio.Runner() as runner:
         runner.run(wait())
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(WaiterGone):
         run_sync(ask())
 
 

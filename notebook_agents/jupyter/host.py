@@ -7,6 +7,7 @@ import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter import kernel
 from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter
@@ -54,9 +55,10 @@ class JupyterHost:
                 return await Call(coroutine, self.waiter()).wait_async()
         except KeyboardInterrupt:
             raise RunStopped from None
-        except asyncio.CancelledError:
-            # Stop cancels the cell, and so does a time limit of the user's: only
-            # for the first is an interrupt what IPython should show.
+        except (asyncio.CancelledError, RunCancelledError):
+            # Stop cancels the cell, unless an interrupted tool has ended the run
+            # before. A time limit of the user's cancels it as well: only for the
+            # first is an interrupt what IPython should show.
             if interrupted.is_set() and kernel.is_cell_task(asyncio.current_task()):
                 raise RunStopped from None
             raise

@@ -16,8 +16,8 @@ import contextlib
 @tool
 def slow(seconds: float) -> str:
     'Sleep in the cell.'
-    print("started", flush=True)
     try:
+        print("started", flush=True)
         time.sleep(seconds)
     finally:
         log.append("cleaned up")
