@@ -156,12 +156,13 @@ async def test_the_events_of_a_run_can_be_made_again_from_json():
 async def test_ten_thousand_tokens_cost_no_more_than_ten_times_a_thousand():
     async def seconds(tokens):
         agent = Agent(ScriptedProvider(["x" * tokens], chunk=1))
-        began = time.process_time()
+        began = time.thread_time()  # what else runs in this process does not count
         await agent.run("go")
-        return time.process_time() - began
+        return time.thread_time() - began
 
-    await seconds(1000)
-    assert await seconds(10_000) < 30 * await seconds(1000)
+    few = min([await seconds(1000) for _ in range(3)])
+    many = min([await seconds(10_000) for _ in range(3)])
+    assert many < 30 * few
 
 
 async def test_a_finished_agent_is_not_kept_alive():
