@@ -21,6 +21,7 @@ async def show_run(
     *,
     approver: CellApprover,
     timeout: float | None = None,
+    quiet: bool = False,
     **options: Any,
 ) -> AgentResult[Any]:
     """Run an agent and show what happens in the calling cell.
@@ -35,6 +36,8 @@ async def show_run(
         Asks in the same cell.
     timeout : float or None
         Seconds until the run is stopped.
+    quiet : bool, default False
+        Whether to show the text alone.
     **options
         As for ``agent.run``.
 
@@ -54,7 +57,9 @@ async def show_run(
     """
     run = agent.last_run = agent.start(prompt, approver=approver, **options)
     note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
-    renderer = CellRenderer(agent=agent.name, model=agent.model_label, note=note)
+    renderer = CellRenderer(
+        agent=agent.name, model=agent.model_label, note=note, quiet=quiet
+    )
     approver.before_asking = renderer.catch_up
     showing = asyncio.create_task(renderer.follow(run))
     try:

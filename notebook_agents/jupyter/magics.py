@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Coroutine
 from typing import Any
 
@@ -11,6 +12,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from notebook_agents.agent import Agent
 from notebook_agents.approval import POLICIES
+from notebook_agents.errors import NotebookAgentsError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.cell import show_run
 from notebook_agents.jupyter.commands import AgentCommands
@@ -23,6 +25,8 @@ from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.results import AgentResult
 
 __all__ = ["AgentMagics"]
+
+_Result = AgentResult[Any] | None
 
 
 @magics_class
@@ -61,6 +65,22 @@ class AgentMagics(Magics):
         help="How calls that need approval are decided: ask (the default), "
         "policy, allow, deny.",
     )
+    @argument(
+        "-t",
+        "--tool",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="The only tool for this cell; may be given several times.",
+    )
+    @argument("--no-tools", action="store_true", help="No tools for this cell.")
+    @argument("-q", "--quiet", action="store_true", help="Show the text alone.")
+    @argument(
+        "--on-error",
+        choices=("raise", "show"),
+        default="raise",
+        help="Whether a run that fails ends Run All (raise, the default).",
+    )
     @argument("-r", "--raw", action="store_true", help="Leave {name} as it stands.")
     @argument("--max-steps", type=int, default=10, help="Most model calls, 10.")
     @argument("--timeout", type=float, metavar="SECONDS", help="Longest run.")
@@ -72,11 +92,11 @@ class AgentMagics(Magics):
         print(self._commands.run(line))  # noqa: T201 - what a line magic is for
         return None
 
-    async def run_agent_cell(self, line: str, cell: str) -> AgentResult[Any]:
+    async def run_agent_cell(self, line: str, cell: str) -> AgentResult[Any] | None:
         """Run a ``%%agent`` cell that is awaited."""
         return await self._host.wait_async(self._run(line, cell))
 
-    def _run(self, line: str, cell: str) -> Coroutine[Any, Any, AgentResult[Any]]:
+    def _run(self, line: str, cell: str) -> Coroutine[Any, Any, _Result]:
         args = self._parse(line)
         _check(args, cell)
         agent = self._agents.find(args.agent)
@@ -91,8 +111,10 @@ class AgentMagics(Magics):
             options["policy"] = args.approve
         if args.system:
             options["system_prompt"] = args.system
-        shown = agent.with_model(args.model) if args.model else agent
-        return self._answer(shown, self._prompt(args, cell), args, options)
+        asked = agent.with_model(args.model) if args.model else agent
+        if args.tool or args.no_tools:
+            asked = _with_tools(asked, args.tool)
+        return self._answer(asked, self._prompt(args, cell), args, options)
 
     def _parse(self, line: str) -> Any:
         try:
@@ -115,11 +137,31 @@ class AgentMagics(Magics):
 
     async def _answer(
         self, agent: Agent, prompt: str, args: Any, options: dict[str, Any]
-    ) -> AgentResult[Any]:
-        result = await show_run(agent, prompt, timeout=args.timeout, **options)
+    ) -> AgentResult[Any] | None:
+        try:
+            result = await show_run(
+                agent, prompt, timeout=args.timeout, quiet=args.quiet, **options
+            )
+        except NotebookAgentsError as error:
+            if args.on_error == "raise":
+                raise
+            print(f"{type(error).__name__}: {error}")  # noqa: T201 - as asked for
+            return None
         if args.out:
             self.shell.user_ns[args.out] = result
         return result
+
+
+def _with_tools(agent: Agent, names: list[str]) -> Agent:
+    """Give the same agent with these tools alone."""
+    unknown = [name for name in names if name not in agent.tools]
+    if unknown:
+        known = ", ".join(agent.tools) or "none"
+        message = f"{agent.name} has no tool {unknown[0]!r}; its tools: {known}."
+        raise UsageError(message)
+    other = copy.copy(agent)
+    other.tools = {name: agent.tools[name] for name in names}
+    return other
 
 
 def _check(args: Any, cell: str) -> None:

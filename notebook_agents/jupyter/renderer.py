@@ -40,6 +40,7 @@ CHARACTERS_PER_SECOND = 100_000
 SECONDS_BETWEEN_CLOCKS = 1.0
 
 _HEADER = "header"
+_QUIET_PARTS = ("text:", "notice:")
 
 _State = Literal["running", "waiting", "done", "failed", "cancelled"]
 
@@ -53,9 +54,14 @@ class CellRenderer:
         Names for the line above.
     note : str
         Anything else to say there.
+    quiet : bool, default False
+        Whether to show the text alone.
     """
 
-    def __init__(self, *, agent: str, model: str, note: str = "") -> None:
+    def __init__(
+        self, *, agent: str, model: str, note: str = "", quiet: bool = False
+    ) -> None:
+        self._quiet = quiet
         self._names = {"agent": agent, "model": model, "note": note}
         self._transcript = Transcript()
         self._displays: dict[str, DisplayHandle] = {}
@@ -170,10 +176,13 @@ class CellRenderer:
             self._timer.cancel()
             self._timer = None
         for key in self._stale:
-            if key not in self._shown_elsewhere:
+            if key not in self._shown_elsewhere and self._is_wanted(key):
                 self._show(key)
         self._stale.clear()
         self._last_round = time.monotonic()
+
+    def _is_wanted(self, key: str) -> bool:
+        return not self._quiet or key.startswith(_QUIET_PARTS)
 
     def _show(self, key: str) -> None:
         try:

@@ -106,3 +106,33 @@ def test_the_line_magic_says_what_it_does_not_know():
     )
     assert "%agent has no 'What'" in text_of(notebook.cells[2])
     assert "Nothing waits under that name" in text_of(notebook.cells[3])
+
+
+def test_tools_can_be_chosen_for_one_cell():
+    notebook = executed(
+        "agent = bot('a', 'b')",
+        "%%agent agent -t add\nhi",
+        "[t['function']['name'] for t in agent._model.get().requests[-1].tools]",
+        "%%agent agent --no-tools\nhi",
+        "list(agent._model.get().requests[-1].tools), sorted(agent.tools)",
+        "%%agent agent -t fly\nhi",
+        allow_errors=True,
+    )
+    assert text_of(notebook.cells[3]) == "['add']"
+    assert text_of(notebook.cells[5]) == "([], ['add', 'delete'])"
+    assert "bot has no tool 'fly'; its tools: add, delete" in text_of(notebook.cells[6])
+
+
+def test_quiet_shows_the_text_alone():
+    notebook = executed(
+        "agent = bot(call('add', a=1, b=2), 'It is 3.')", "%%agent agent -q\nadd"
+    )
+    assert text_of(notebook.cells[2]) == "It is 3."
+
+
+def test_an_error_can_be_shown_instead_of_raised():
+    notebook = executed("agent = bot()", "%%agent agent --on-error show\nhi", "'on'")
+    assert "AgentProviderError: The script has no line left" in text_of(
+        notebook.cells[2]
+    )
+    assert text_of(notebook.cells[3]) == "'on'"
