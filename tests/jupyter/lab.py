@@ -41,9 +41,12 @@ class Lab:
 
     @contextlib.contextmanager
     def notebook(
-        self, name: str, *cells: str, kernel: str = "python3"
+        self, name: str, *cells: str, kernel: str = "python3", page_of: str = "doc/tree"
     ) -> Iterator[Notebook]:
-        """Open a new notebook with these cells in a page of its own."""
+        """Open a new notebook with these cells in a page of its own.
+
+        The page is one of JupyterLab, or of Notebook 7 (``notebooks``).
+        """
         path = self.folder / f"{name}.ipynb"
         document = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
@@ -55,7 +58,7 @@ class Lab:
         page.set_default_timeout(20_000)
         try:
             # Without the reset, the last page's notebook would be opened as well.
-            page.goto(f"{self.url}/doc/tree/{path.name}?reset", timeout=60_000)
+            page.goto(f"{self.url}/{page_of}/{path.name}?reset", timeout=60_000)
             notebook = Notebook(page, path)
             notebook.wait_for_kernel()
             yield notebook
