@@ -38,12 +38,19 @@ if TYPE_CHECKING:
     from notebook_agents.providers.scripted import ScriptedProvider, call
     from notebook_agents.results import AgentResult
     from notebook_agents.run import Run
-    from notebook_agents.server import AgentServer, CORSConfig, ServerConfig, serve
+    from notebook_agents.server import (
+        AgentAPI,
+        AgentServer,
+        CORSConfig,
+        ServerConfig,
+        serve,
+    )
     from notebook_agents.stream import AgentStream
     from notebook_agents.tools.decorator import tool
 
 _HOME = {
     "Agent": "agent",
+    "AgentAPI": "server",
     "AgentAPIProviderError": "errors",
     "AgentConfigurationError": "errors",
     "AgentProviderError": "errors",
@@ -81,6 +88,7 @@ _HOME = {
 
 __all__ = [
     "Agent",
+    "AgentAPI",
     "AgentAPIProviderError",
     "AgentConfigurationError",
     "AgentProviderError",

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from notebook_agents.server.config import ServerConfig
 
-__all__ = ["page_routes"]
+__all__ = ["page_routes", "with_fallback"]
 
 _OFFLINE = """
 <script>
@@ -65,13 +65,27 @@ def page_routes(config: ServerConfig, openapi: str) -> APIRouter:
         async def page(request: Request, make: object = make) -> HTMLResponse:
             url = request.scope.get("root_path", "").rstrip("/") + openapi
             made = make(openapi_url=url, title=config.title)  # type: ignore[operator]
-            return _with_fallback(made, url)
+            return with_fallback(made, url)
 
         router.add_api_route(path, page, name=name, response_model=None)
     return router
 
 
-def _with_fallback(page: HTMLResponse, url: str) -> HTMLResponse:
+def with_fallback(page: HTMLResponse, url: str) -> HTMLResponse:
+    """Let a page say something where its scripts cannot be had.
+
+    Parameters
+    ----------
+    page : HTMLResponse
+        A documentation page.
+    url : str
+        Where the description is.
+
+    Returns
+    -------
+    HTMLResponse
+        The page with the fallback.
+    """
     body = bytes(page.body).decode()
     return HTMLResponse(
         body.replace("</body>", _OFFLINE.replace("OPENAPI", url) + "</body>")
