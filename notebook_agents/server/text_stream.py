@@ -26,6 +26,8 @@ __all__ = ["TextStreamResponse", "failure_response", "sse_response"]
 
 CHUNK_SIZE = 64  # characters
 DONE = "[DONE]"
+# Frames after which others have their turn: a source may never wait by itself.
+BREATH = 64
 _REDACTION = Redaction(())
 
 
@@ -186,8 +188,12 @@ class TextStreamResponse(StreamingResponse):
 
     async def _relay(self, line: _Line) -> None:
         try:
+            number = 0
             async for frame in self._frames:
                 await line.send(frame)
+                number += 1
+                if number % BREATH == 0:
+                    await asyncio.sleep(0)
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -212,24 +218,50 @@ async def frames(
     Yields
     ------
     bytes
-        One server-sent event.
+        One or more server-sent events.
     """
     # A line may end within "\r\n" here and go on there: readers know only "\n".
     newlines = IncrementalNewlineDecoder(None, translate=True)
     items = aiter(source)
     try:
         async for item in items:
-            if isinstance(item, str):
-                for piece in pieces(newlines.decode(item), chunk_size):
-                    yield encode_event(piece)
-            else:
+            if not isinstance(item, str):
                 yield encode_event(to_json(item, fallback=str).decode())
-        for piece in pieces(newlines.decode("", final=True), chunk_size):
-            yield encode_event(piece)
+            elif text := newlines.decode(item):
+                yield encode_text(text, chunk_size)
+        if text := newlines.decode("", final=True):
+            yield encode_text(text, chunk_size)
     finally:
         close = getattr(items, "aclose", None)
         if close is not None:
             await close()
+
+
+def encode_text(text: str, size: int) -> bytes:
+    r"""Write a text as server-sent events.
+
+    Parameters
+    ----------
+    text : str
+        With ``"\n"`` as the only end of a line.
+    size : int
+        Most characters of one event.
+
+    Returns
+    -------
+    bytes
+        The events.
+
+    Examples
+    --------
+    >>> encode_text("a\nbcd", 4)
+    b'data: a\ndata: bc\n\ndata: d\n\n'
+    """
+    events = []
+    for piece in pieces(text, size):
+        lines = piece.replace("\n", "\ndata: ")
+        events.append(f"data: {lines}\n\n")
+    return "".join(events).encode()
 
 
 def pieces(text: str, size: int) -> Iterator[str]:

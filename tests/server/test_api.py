@@ -469,6 +469,23 @@ def test_a_client_that_goes_away_stops_whoever_makes_the_text(heartbeat, begins)
         assert left.wait(1)
 
 
+def test_a_client_that_goes_away_stops_a_source_that_never_waits():
+    app, left = AgentAPI(), threading.Event()
+
+    @app.stream("/ask")
+    async def ask():
+        try:
+            while True:
+                yield "more"
+        finally:
+            left.set()
+
+    with listening(app) as http:
+        with http.stream("POST", "/ask") as response:
+            assert next(response.iter_lines()) == "data: more"
+        assert left.wait(1)
+
+
 def test_a_client_that_goes_away_stops_the_run_of_the_agent():
     app, agent = AgentAPI(), agent_of("Hello there, " * 1000, delay=0.05)
     streams = []
