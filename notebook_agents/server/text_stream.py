@@ -261,7 +261,8 @@ def encode_text(text: str, size: int) -> bytes:
     for piece in pieces(text, size):
         lines = piece.replace("\n", "\ndata: ")
         events.append(f"data: {lines}\n\n")
-    return "".join(events).encode()
+    # Half a character has no encoding; the rest of the text is not lost for it.
+    return "".join(events).encode(errors="replace")
 
 
 def pieces(text: str, size: int) -> Iterator[str]:

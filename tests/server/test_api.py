@@ -392,6 +392,10 @@ async def test_the_ends_of_lines_are_what_readers_know():
     assert text_of(answer.text) == "a\nb\nc\n"
 
 
+async def test_half_a_character_does_not_end_a_stream():
+    assert text_of((await post(streaming("a\ud83d", "b"))).text) == "a?b"
+
+
 async def test_what_is_no_text_is_sent_as_json():
     assert parse((await post(streaming({"a": 1}, 2))).text)[:2] == [
         ("message", '{"a":1}'),
@@ -467,6 +471,35 @@ def test_a_client_that_goes_away_stops_whoever_makes_the_text(heartbeat, begins)
                 http.post("/ask", timeout=0.1)
         assert entered.wait(1)
         assert left.wait(1)
+
+
+def test_a_client_that_goes_away_is_noticed_behind_a_middleware_too():
+    app, left = AgentAPI(), threading.Event()
+
+    @app.middleware("http")
+    async def marked(request, call_next):
+        response = await call_next(request)
+        response.headers["X-Marked"] = "yes"
+        return response
+
+    @app.stream("/ask")
+    async def ask(question: Question):
+        if question.text == "fail":
+            error = AgentProviderError("Down.")
+            raise error
+        try:
+            yield "first"
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    with listening(app) as http:
+        with http.stream("POST", "/ask", json={"text": "hi"}) as response:
+            assert next(response.iter_lines()) == "data: first"
+            assert response.headers["x-marked"] == "yes"
+        assert left.wait(1)
+        failed = http.post("/ask", json={"text": "fail"})
+    assert (failed.status_code, failed.json()) == (502, {"error": "Down."})
 
 
 def test_a_client_that_goes_away_stops_a_source_that_never_waits():
