@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from notebook_agents.agent import Agent
-    from notebook_agents.approval import Allow, ApprovalRequest, Deny, Stop
+    from notebook_agents.approval import Allow, Always, ApprovalRequest, Deny, Stop
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
@@ -58,6 +58,7 @@ _HOME = {
     "AgentServer": "server",
     "AgentStream": "stream",
     "Allow": "approval",
+    "Always": "approval",
     "ApprovalRequest": "approval",
     "BaseProvider": "providers.base",
     "CORSConfig": "server",
@@ -96,6 +97,7 @@ __all__ = [
     "AgentServer",
     "AgentStream",
     "Allow",
+    "Always",
     "ApprovalRequest",
     "BaseProvider",
     "CORSConfig",

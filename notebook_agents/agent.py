@@ -17,7 +17,7 @@ from notebook_agents.approval import (
     checked_policy,
     enclosing_approver,
 )
-from notebook_agents.consent import Consent, names_of
+from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
 from notebook_agents.hosts import current_host
@@ -166,6 +166,7 @@ class Agent:
         self._callback = approval_callback
         self._approval_tools = names_of(approval_tools)
         self._approver = approver
+        self._granted = Granted()
         self._history: History = history
         self._on_event = on_event
 
@@ -392,4 +393,6 @@ class Agent:
             timeout=self._approval_timeout,
             tools=self._approval_tools,
             asks_all=self._callback is not None and self._approval_tools is None,
+            granted=self._granted,
+            person=person_of(options.get("memory")),
         )

@@ -16,14 +16,26 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
+from notebook_agents.decisions import (
+    POLICIES,
+    Allow,
+    Always,
+    Decision,
+    Deny,
+    Policy,
+    Stop,
+    checked_policy,
+)
+from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
 
 __all__ = [
+    "POLICIES",
     "Allow",
+    "Always",
     "ApprovalRequest",
     "Approver",
     "Decision",
@@ -31,21 +43,8 @@ __all__ = [
     "PendingApproval",
     "Policy",
     "Stop",
+    "checked_policy",
 ]
-
-Policy = Literal["ask", "policy", "allow", "deny"]
-"""How calls that need consent are decided: ask a person, apply the rules
-alone, allow all, or deny all."""
-POLICIES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
-
-
-def checked_policy(policy: Policy | None) -> Policy | None:
-    """Give a policy back, if it is one or None."""
-    if policy is not None and policy not in POLICIES:
-        message = f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}."
-        raise AgentConfigurationError(message)
-    return policy
-
 
 Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
 
@@ -98,37 +97,6 @@ class ApprovalRequest:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """Run the call.
-
-    Parameters
-    ----------
-    args : mapping, optional
-        All the arguments to run it with instead; the model is told.
-    """
-
-    kind = "allow"
-    args: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """Do not run the call; the model is told the reason and may go on."""
-
-    kind = "deny"
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Do not run the call, and end the whole run."""
-
-    kind = "stop"
-
-
-Decision = Allow | Deny | Stop
-
 Check = Callable[[Mapping[str, Any]], Any]
 """Makes a call of arguments; raises `ToolArgumentsError` if they do not fit."""
 
@@ -163,7 +131,7 @@ class PendingApproval:
 
         Parameters
         ----------
-        decision : Allow, Deny or Stop
+        decision : Allow, Always, Deny or Stop
             The answer.
         by : str
             Who or what answers, such as ``"person"`` or ``"policy"``.
@@ -309,7 +277,7 @@ async def settle(
 
     Returns
     -------
-    Allow, Deny or Stop
+    Allow, Always, Deny or Stop
         The answer.
 
     Raises

@@ -211,8 +211,8 @@ async def _consent(
         call_id=prepared.call.id,
         args=bound.values,
     )
-    decision, by = consent.by_policy(), "policy"
-    if decision is None:
+    decided = consent.without_asking(definition)
+    if decided is None:
         pending = consent.open.add(request, definition.rebind)
         try:
             yield turn.event(
@@ -222,10 +222,11 @@ async def _consent(
                 call_id=prepared.call.id,
                 request=request.to_dict(),
             )
-            decision = await consent.ask(pending)
-            by, prepared.edited = pending.by, pending.edited
+            decided = await consent.ask(pending, definition), pending.by
+            prepared.edited = pending.edited
         finally:
             consent.open.remove(pending)
+    decision, by = decided
     answer.append(decision)
     yield turn.event(
         ApprovalResultEvent,

@@ -9,6 +9,7 @@ from typing import Any
 
 from notebook_agents.approval import (
     Allow,
+    Always,
     ApprovalRequest,
     Approvals,
     Approver,
@@ -21,9 +22,24 @@ from notebook_agents.approval import (
 from notebook_agents.settings import get_settings
 from notebook_agents.tools.definition import ToolDefinition
 
-__all__ = ["Consent", "names_of"]
+__all__ = ["Consent", "Granted", "names_of", "person_of"]
 
 _HARMLESS = "read"
+
+
+class Granted:
+    """The tools that people have allowed for as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._tools: dict[tuple[str, str], ToolDefinition] = {}
+
+    def add(self, person: str, definition: ToolDefinition) -> None:
+        """Allow later calls of a tool, in the runs of one person."""
+        self._tools[person, definition.name] = definition
+
+    def has(self, person: str, definition: ToolDefinition) -> bool:
+        """Tell whether a tool is allowed; another one of its name is not."""
+        return self._tools.get((person, definition.name)) is definition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +62,10 @@ class Consent:
         Whether every tool needs consent.
     open : Approvals
         The questions that wait.
+    granted : Granted
+        What was allowed before, by `Always`.
+    person : str
+        Whose run it is; what one person allowed is asked of another.
     """
 
     approver: Approver
@@ -55,6 +75,8 @@ class Consent:
     tools: frozenset[str] | None = None
     asks_all: bool = False
     open: Approvals = field(default_factory=Approvals)
+    granted: Granted = field(default_factory=Granted)
+    person: str = ""
 
     def is_needed(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
         """Tell whether a call with these arguments needs consent.
@@ -83,21 +105,39 @@ class Consent:
                 return True
         return bool(rule)
 
-    def by_policy(self) -> Decision | None:
-        """Decide without asking; None when a person must be asked."""
+    def without_asking(self, definition: ToolDefinition) -> tuple[Decision, str] | None:
+        """Decide, and say who did; None when a person must be asked.
+
+        Parameters
+        ----------
+        definition : ToolDefinition
+            The tool.
+
+        Returns
+        -------
+        tuple of Decision and str, or None
+            By ``"policy"``, or by ``"session"`` where `Always` was said before.
+        """
         # Looked up only where a call needs consent: most runs never do.
         policy = self.policy or get_settings().approve or "ask"
         if policy == "allow":
-            return Allow()
+            return Allow(), "policy"
         if policy == "ask":
-            return None
+            is_granted = self.granted.has(self.person, definition)
+            return (Allow(), "session") if is_granted else None
         if policy == "deny":
-            return Deny("the policy is to deny")
-        return Deny(f"no rule of the policy allows it; to allow it, pass {self.flag}")
+            return Deny("the policy is to deny"), "policy"
+        reason = f"no rule of the policy allows it; to allow it, pass {self.flag}"
+        return Deny(reason), "policy"
 
-    async def ask(self, pending: PendingApproval) -> Decision:
-        """Put a question and wait for its answer."""
-        return await settle(pending, self.approver, timeout=self.timeout)
+    async def ask(
+        self, pending: PendingApproval, definition: ToolDefinition
+    ) -> Decision:
+        """Put a question, wait for its answer, and remember `Always`."""
+        decision = await settle(pending, self.approver, timeout=self.timeout)
+        if isinstance(decision, Always):
+            self.granted.add(self.person, definition)
+        return decision
 
     def request(self, definition: ToolDefinition, **facts: Any) -> ApprovalRequest:
         """Write the question about one call.
@@ -131,3 +171,9 @@ def names_of(tools: str | Iterable[str] | None) -> frozenset[str] | None:
     if tools is None:
         return None
     return frozenset([tools] if isinstance(tools, str) else tools)
+
+
+def person_of(memory: object) -> str:
+    """Give whose conversation a run belongs to; empty where it names nobody."""
+    user_id: str | None = getattr(getattr(memory, "scope", None), "user_id", None)
+    return user_id or ""

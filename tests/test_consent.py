@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from notebook_agents import Agent, Allow, Deny, ScriptedProvider, call
+from notebook_agents import (
+    Agent,
+    Allow,
+    Always,
+    Deny,
+    InMemoryStore,
+    ScriptedProvider,
+    call,
+)
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.tools import tool
 
@@ -185,3 +193,76 @@ async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
     )
     await outer.run("go")
     assert len(person.asked) == 1
+
+
+# ------------------------------------------------------------ for this session
+
+
+class SaysAlways(Person):
+    """Notes what it is asked, and allows it for good."""
+
+    async def ask(self, pending):
+        self.asked.append(pending.request.args)
+        pending.decide(Always(), by="person")
+
+
+def agent_that_calls(*calls, person, tools=None, **options):
+    """Give an agent whose tools ``work`` and ``play`` both ask."""
+
+    async def work(x: int = 1) -> str:
+        return f"worked {x}"
+
+    async def play() -> str:
+        return "played"
+
+    tools = tools or [tool(approval=True)(work), tool(approval=True)(play)]
+    return Agent(ScriptedProvider([*calls, "."]), tools, approver=person, **options)
+
+
+async def test_always_allows_later_calls_of_that_tool_only():
+    person = SaysAlways()
+    calls = [call("work", x=1), call("work", x=2), call("play")]
+    agent = agent_that_calls(*calls, person=person)
+    result = await agent.run("go", max_tool_rounds=3)
+    assert person.asked == [{"x": 1}, {}]
+    decided = [(each["decision"], each["by"]) for each in result.approvals]
+    assert decided == [("always", "person"), ("allow", "session"), ("always", "person")]
+
+
+async def test_always_lasts_for_the_next_run_of_the_same_agent():
+    person = SaysAlways()
+    agent = agent_that_calls(call("work"), "one", call("work"), person=person)
+    await agent.run("go")
+    assert await content(agent) == "worked 1"
+    assert len(person.asked) == 1
+
+
+async def test_always_is_not_said_for_another_agent_with_the_same_tool():
+    person = SaysAlways()
+    for _ in range(2):
+        await agent_that_calls(call("work"), person=person).run("go")
+    assert len(person.asked) == 2
+
+
+async def test_another_tool_of_the_same_name_asks_again():
+    person = SaysAlways()
+    agent = agent_that_calls(call("work"), "one", call("work"), person=person)
+    await agent.run("go")
+    agent.tools["work"] = agent_that_calls(person=person).tools["work"]
+    await agent.run("go")
+    assert len(person.asked) == 2
+
+
+async def test_what_one_user_allowed_is_asked_of_another():
+    person, store = SaysAlways(), InMemoryStore()
+    calls = [call("work"), "one", call("work"), "two", call("work")]
+    agent = agent_that_calls(*calls, person=person)
+    for user in ["ada", "ada", "bob"]:
+        await agent.run("go", memory=store.session(user_id=user))
+    assert len(person.asked) == 2
+
+
+async def test_a_policy_that_denies_wins_over_always():
+    agent = agent_that_calls(call("work"), "one", call("work"), person=SaysAlways())
+    await agent.run("go")
+    assert (await content(agent, policy="deny")).startswith("Denied")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from notebook_agents.approval import (
     Allow,
+    Always,
     ApprovalRequest,
     Decision,
     Deny,
@@ -28,6 +29,8 @@ LOOK_SECONDS = 0.1
 _ANSWERS: dict[str, Decision] = {
     "y": Allow(),
     "yes": Allow(),
+    "a": Always(),
+    "always": Always(),
     "q": Stop(),
     "quit": Stop(),
     "stop": Stop(),
@@ -49,7 +52,7 @@ async def ask_in_input_box(pending: PendingApproval) -> None:
     if waiter is None or not waiter.is_open:
         return
     request = pending.request
-    prompt = f"Run {call_text(request)}? [y]es, [N]o, [q]uit the run: "
+    prompt = f"Run {call_text(request)}? [y]es, [a]lways, [N]o, [q]uit the run: "
 
     def is_over() -> bool:
         return pending.decision is not None or time.time() > request.expires_at

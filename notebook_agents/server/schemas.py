@@ -13,7 +13,14 @@ from pydantic import (
     model_validator,
 )
 
-from notebook_agents.approval import Allow, Decision, Deny, PendingApproval, Stop
+from notebook_agents.approval import (
+    Allow,
+    Always,
+    Decision,
+    Deny,
+    PendingApproval,
+    Stop,
+)
 
 __all__ = [
     "ApprovalDecision",
@@ -163,7 +170,10 @@ class ApprovalsResponse(BaseModel):
 class ApprovalDecision(Request):
     """The answer to one question."""
 
-    decision: Literal["allow", "deny", "stop"]
+    decision: Literal["allow", "always", "deny", "stop"] = Field(
+        description="'always' also allows later calls of this tool in the same "
+        "user's runs, until the agent is swapped or the process ends."
+    )
     args: dict[str, Any] | None = Field(
         None,
         description="To allow the call with other arguments: all of them. "
@@ -184,6 +194,8 @@ class ApprovalDecision(Request):
         """Give the answer as the core knows it."""
         if self.decision == "allow":
             return Allow(self.args)
+        if self.decision == "always":
+            return Always()
         return Stop() if self.decision == "stop" else Deny(self.reason)
 
 

@@ -24,9 +24,20 @@ WAYS = ["%%agent agent\ndelete", "agent.run_sync('x')", "await agent.run('x')"]
 def test_yes_in_the_input_box_runs_the_tool(front_end, way):
     front_end.run(ASK)
     reply = front_end.run(way, "y")
-    assert reply.prompts == ["Run delete(n=1)? [y]es, [N]o, [q]uit the run: "]
+    choices = "[y]es, [a]lways, [N]o, [q]uit the run: "
+    assert reply.prompts == [f"Run delete(n=1)? {choices}"]
     assert "the answer" in reply.text
     assert "deleted 1" in front_end.run("print(log)").text
+
+
+def test_always_in_the_input_box_asks_no_second_time(front_end):
+    twice = ASK.replace("'the answer'", "call('delete', n=2), 'the answer'")
+    front_end.run(twice)
+    reply = front_end.run("agent.run_sync('x')", "a")
+    assert len(reply.prompts) == 1
+    said = front_end.run("print(log)").text
+    assert "deleted 1" in said
+    assert "deleted 2" in said
 
 
 def test_anything_else_denies_and_is_told_to_the_model(front_end):

@@ -176,6 +176,23 @@ def test_a_call_beyond_the_most_that_may_wait_is_denied(served):
         list(one)
 
 
+def test_always_allows_later_calls_of_that_user_and_asks_another(served):
+    keys = {"key-of-ada": "ada", "key-of-bob": "bob"}
+    owner = served(_asking_agent(), approvals="wait", api_keys=keys)
+    url = str(owner.http.base_url)
+    ada, bob = Caller(url, "key-of-ada"), Caller(url, "key-of-bob")
+    for caller, asks in [(ada, True), (ada, False), (bob, True)]:
+        with caller.streaming() as frames:
+            if asks:
+                path = f"/approvals/{_asked(frames)['id']}"
+                answer = caller.http.post(path, json={"decision": "always"})
+                assert answer.json()["decision"] == "always"
+            said = [f.data for f in frames if f.data.get("type") == "approval_result"]
+        assert (said[0]["data"]["by"] != "session") is asks
+    ada.http.close()
+    bob.http.close()
+
+
 def test_a_stop_ends_the_run(served):
     done = []
     caller = served(_erasing_agent(done), approvals="wait")
