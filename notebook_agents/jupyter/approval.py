@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,18 @@ from IPython.display import DisplayHandle
 
 from notebook_agents.approval import (
     Allow,
+    Always,
+    ApprovalRequest,
     Decision,
     Deny,
     NobodyApprover,
     PendingApproval,
     Stop,
 )
+from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter import kernel
+from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.jupyter.html import approval_record
 from notebook_agents.jupyter.input_box import ask_in_input_box
 from notebook_agents.sync import current_waiter
@@ -40,7 +46,8 @@ READY_SECONDS = 3.0
 LATE_SECONDS = 1.0
 """How long it may take once the cell's thread is free to hear it."""
 
-_CLICKS: dict[str, Decision] = {"allow": Allow(), "deny": Deny(), "stop": Stop()}
+LONGEST_REASON = 2000
+"""How many characters of a reason the model is told."""
 
 
 class CellApprover:
@@ -127,29 +134,56 @@ class _Question:
         # Runs in the main thread or in a subshell's, and more than once:
         # the card repeats itself until it hears back.
         said = content if isinstance(content, dict) else {}
-        self._card.send({"kind": "ack", "of": said.get("kind")})
+        self._answer("ack", said, of=said.get("kind"))
         self._free()
         if said.get("kind") == "ready":
             self._loop.call_soon_threadsafe(self._ready.set)
         elif said.get("kind") == "decision":
-            decision = _CLICKS.get(str(said.get("decision")))
+            self._decide(said)
+
+    def _decide(self, said: Mapping[str, Any]) -> None:
+        try:
+            decision = _decision(said, self._pending.request)
             if decision is not None:
                 self._pending.decide(decision, by="person")
+        except ToolArgumentsError as error:
+            self._answer("invalid", said, text=encodable(str(error)))
+
+    def _answer(self, kind: str, said: Mapping[str, Any], **facts: Any) -> None:
+        left = self._pending.request.expires_at - time.time()
+        if math.isfinite(left):  # not the moment: the browser has its own clock
+            facts["left"] = max(0.0, left)
+        self._card.send({"kind": kind, "n": said.get("n"), **facts})
 
     def _free(self) -> None:
         if self._blocks:
             kernel.free_comm(self._card)
 
 
+def _decision(said: Mapping[str, Any], request: ApprovalRequest) -> Decision | None:
+    """Read what was clicked; None if it is nothing that can be."""
+    word = said.get("decision")
+    if word == "allow":
+        fields = fields_of(request.schema, request.args)
+        args = changed_args(fields, request.args, said.get("changes"))
+        return Allow(None if args == dict(request.args) else args)
+    if word == "deny":
+        return Deny(str(said.get("reason") or "").strip()[:LONGEST_REASON])
+    if word == "always":
+        return Always()
+    return Stop() if word == "stop" else None
+
+
 def _record(pending: PendingApproval) -> dict[str, str]:
     decision = pending.decision or Deny("the run was stopped")
     request = pending.request
-    if isinstance(decision, Allow) and decision.args is not None:
-        request = replace(request, args=decision.args)  # what it really ran with
+    if pending.edited is not None:  # what it really ran with
+        request = replace(request, args=pending.edited.values)
     return approval_record(
         request,
         decision=decision.kind,
         reason=decision.reason if isinstance(decision, Deny) else "",
         by=pending.by or "cancelled",
         at=time.time(),
+        asked=pending.request.args,
     )

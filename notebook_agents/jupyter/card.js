@@ -3,7 +3,9 @@
 
 const REPEAT_MS = 300;
 const REPEATS = 100;
+const HURRY_SECONDS = 30; // from which on the time that is left stands out
 const ANSWER_MS = 5000; // in which a kernel that still waits acknowledges a click
+const TIME_IS_UP = "Time is up; this counts as no.";
 const GONE = "The kernel no longer waits for this. Run the cell again.";
 
 function element(tag, className, text) {
@@ -14,7 +16,7 @@ function element(tag, className, text) {
 }
 
 function title(model) {
-  const line = element("p", "nba-title");
+  const line = element("span", "nba-title");
   line.append(
     element("strong", "", model.get("agent")),
     " wants to run ",
@@ -36,9 +38,122 @@ function argumentTable(model) {
   return table;
 }
 
+function control(field) {
+  if (field.kind === "choice") {
+    const select = element("select", "nba-field");
+    if (!field.has) select.append(new Option(field.hint || "not given", ""));
+    for (const [value, label] of field.options) select.append(new Option(label, value));
+    if (field.has) select.value = field.text;
+    return select;
+  }
+  if (field.kind === "check") {
+    const box = element("input", "nba-check");
+    box.type = "checkbox";
+    box.checked = field.text === "true";
+    return box;
+  }
+  const isLong = field.kind === "lines" || field.kind === "json";
+  const input = element(isLong ? "textarea" : "input", "nba-field");
+  if (isLong) input.rows = Math.min(10, field.text.split("\n").length + (field.kind === "lines"));
+  if (field.kind === "number") input.inputMode = "decimal";
+  input.placeholder = field.hint || (field.has ? "" : "not given");
+  input.spellcheck = false;
+  input.value = field.text;
+  return input;
+}
+
+function valueOf(input) {
+  return input.type === "checkbox" ? String(input.checked) : input.value;
+}
+
+// One field for each argument. What comes out is the text of those that were
+// changed: the kernel reads it, so a number is never rounded on its way.
+function argumentForm(model) {
+  const node = element("table", "nba-args nba-form");
+  const inputs = model.get("fields").map((field, index) => {
+    const row = node.insertRow();
+    const label = element("label", "", field.name);
+    const input = control(field);
+    label.htmlFor = input.id = `nba-${Math.random().toString(36).slice(2)}-${index}`;
+    row.append(element("th", ""));
+    row.firstChild.append(label);
+    row.insertCell().append(input);
+    return { name: field.name, input, before: valueOf(input) };
+  });
+  const changes = () =>
+    Object.fromEntries(
+      inputs
+        .filter(({ input, before }) => valueOf(input) !== before)
+        .map(({ name, input }) => [name, valueOf(input)]),
+    );
+  // The first field that an error names, else the first of all.
+  const focus = (error = "") => {
+    const isNamed = ({ name }) => error.startsWith(`${name}:`) || error.includes(`'${name}':`);
+    const named = inputs.find(isNamed);
+    for (const each of inputs) each.input.ariaInvalid = String(each === named);
+    (named ?? inputs[0]).input.focus({ preventScroll: true });
+  };
+  return { node, changes, focus };
+}
+
+// The arguments as they are asked for, or as a form in their place.
+function argumentArea(model, edit, session) {
+  const node = element("div", "nba-area");
+  const table = argumentTable(model);
+  let form = null;
+  const show = () => {
+    node.replaceChildren(form ? form.node : table);
+    edit.textContent = form ? "Undo edits" : "Edit…";
+    session.hidden = Boolean(form); // it would stand for other arguments, too
+  };
+  const toggle = () => {
+    form = form ? null : argumentForm(model);
+    show();
+    if (form) form.focus();
+    else edit.focus({ preventScroll: true });
+  };
+  edit.onclick = toggle;
+  edit.hidden = model.get("fields").length === 0;
+  node.onkeydown = (event) => {
+    if (event.key === "Escape" && form) toggle();
+  };
+  show();
+  const allowed = () => (form ? { changes: form.changes() } : {});
+  return { node, allowed, focus: (error) => form?.focus(error) };
+}
+
+// The kernel says how much time is left: the clocks of two machines may differ.
+function countdown() {
+  const node = element("span", "nba-left");
+  node.setAttribute("role", "timer");
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    node.textContent = "";
+  };
+  const start = (seconds, whenOver) => {
+    stop();
+    const end = performance.now() + seconds * 1000;
+    const show = () => {
+      const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
+      const rest = String(left % 60).padStart(2, "0");
+      node.textContent = `${Math.floor(left / 60)}:${rest} left`;
+      node.classList.toggle("nba-hurry", left <= HURRY_SECONDS);
+      if (left > 0) return;
+      stop();
+      whenOver();
+    };
+    timer = setInterval(show, 1000);
+    show();
+  };
+  return { node, start, stop };
+}
+
 // While a cell is busy the first messages of a new comm may wait behind it,
-// so each is repeated until the kernel has acknowledged it.
+// so each is repeated until the kernel has acknowledged it. A new message of a
+// kind takes the place of the one before.
 function messenger(model, isAlive) {
+  const current = {};
   const acknowledged = new Set();
   const send = (message) => {
     try {
@@ -47,23 +162,36 @@ function messenger(model, isAlive) {
       // The kernel is gone; nobody will acknowledge it.
     }
   };
-  const say = (message, left = REPEATS) => {
-    if (acknowledged.has(message.kind) || left <= 0 || !isAlive()) return;
+  const repeat = (message, left) => {
+    if (current[message.kind] !== message || acknowledged.has(message)) return;
+    if (left <= 0 || !isAlive()) return;
     send(message);
-    setTimeout(say, REPEAT_MS, message, left - 1);
+    setTimeout(repeat, REPEAT_MS, message, left - 1);
   };
-  return { say, acknowledged };
+  const say = (message, times = REPEATS) => {
+    current[message.kind] = message;
+    repeat(message, times);
+  };
+  const hear = (kind, n) => {
+    const isCurrent = (n ?? current[kind]?.n) === current[kind]?.n;
+    if (isCurrent && current[kind]) acknowledged.add(current[kind]);
+    return isCurrent;
+  };
+  const isHeard = (kind) => acknowledged.has(current[kind]);
+  return { say, hear, isHeard };
 }
 
-// Enter and Space belong to the buttons, whatever shortcuts JupyterLab has for
-// them. It looks for this mark when a key arrives, just after this listener; no
-// other key is marked, so Ctrl+S and the like go on working.
-function keepKeys(bar) {
+// Enter and Space belong to the buttons and all that is typed to the fields,
+// whatever shortcuts JupyterLab has for them. It looks for this mark when a key
+// arrives, just after this listener; Ctrl+S and the like go on working.
+function keepKeys(card) {
   const mark = "data-lm-suppress-shortcuts";
   const listen = (event) => {
-    if (!bar.contains(event.target)) return;
-    const isPlain = !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
-    bar.toggleAttribute(mark, isPlain && (event.key === "Enter" || event.key === " "));
+    if (!card.contains(event.target)) return;
+    const isPlain = !(event.ctrlKey || event.metaKey || event.altKey);
+    const isField = event.target.matches("input, select, textarea");
+    const isPress = !event.shiftKey && (event.key === "Enter" || event.key === " ");
+    event.target.toggleAttribute(mark, isPlain && (isField || isPress));
   };
   window.addEventListener("keydown", listen, true);
   return () => window.removeEventListener("keydown", listen, true);
@@ -71,71 +199,130 @@ function keepKeys(bar) {
 
 // A person who types in an editor must not have the focus taken away.
 function isTyping() {
-  const active = document.activeElement;
-  return Boolean(active?.closest?.(".cm-editor, input, textarea, [contenteditable]"));
+  const fields = ".cm-editor, input, select, textarea, [contenteditable]";
+  return Boolean(document.activeElement?.closest?.(fields));
+}
+
+function button(kind, label) {
+  const node = element("button", `nba-button nba-${kind}`, label);
+  node.type = "button";
+  return node;
+}
+
+function reasonField(deny) {
+  const input = element("input", "nba-field nba-reason");
+  input.placeholder = "Reason to deny, told to the model (optional)";
+  input.setAttribute("aria-label", "Reason to deny (optional)");
+  input.maxLength = 2000;
+  input.onkeydown = (event) => {
+    if (event.key === "Enter" && !event.isComposing) deny();
+  };
+  return input;
+}
+
+// All nodes of the card, not yet connected to the kernel.
+function build(model) {
+  const card = element("section", "nba-card");
+  card.setAttribute("role", "group");
+  card.setAttribute("aria-label", `Approval for ${model.get("tool")}`);
+  const buttons = {
+    deny: button("deny", "Deny"),
+    allow: button("allow", "Approve"),
+    always: button("always", "Approve for session"),
+    edit: button("edit", "Edit…"),
+    stop: button("stop", "Stop run"),
+  };
+  const scope = `${model.get("tool")} no longer asks, until the kernel restarts`;
+  const note = element("span", "nba-note", `For session: ${scope}.`);
+  buttons.always.title = scope;
+  const area = argumentArea(model, buttons.edit, buttons.always);
+  const time = countdown();
+  const status = element("span", "nba-status");
+  status.setAttribute("aria-live", "polite");
+  const error = element("p", "nba-error");
+  error.setAttribute("role", "alert");
+  const reason = reasonField(() => buttons.deny.click());
+
+  const head = element("div", "nba-head");
+  head.append(title(model), time.node);
+  const bar = element("div", "nba-buttons");
+  bar.append(...Object.values(buttons));
+  const foot = element("div", "nba-foot");
+  foot.append(reason, status, note);
+  card.append(head);
+  const description = model.get("description");
+  if (description) card.append(element("p", "nba-description", description));
+  card.append(area.node, error, bar, foot);
+  return { card, buttons, area, time, status, error, reason };
 }
 
 function render({ model, el }) {
   let alive = true;
-  const { say, acknowledged } = messenger(model, () => alive);
+  const { say, hear, isHeard } = messenger(model, () => alive);
+  const { card, buttons, area, time, status, error, reason } = build(model);
 
-  const card = element("section", "nba-card");
-  card.setAttribute("role", "group");
-  card.setAttribute("aria-label", `Approval for ${model.get("tool")}`);
-
-  const status = element("span", "nba-status");
-  status.setAttribute("aria-live", "polite");
-
-  const bar = element("div", "nba-buttons");
-  let clicked = "";
+  const enable = (isEnabled) => {
+    for (const node of card.querySelectorAll("button, input, select, textarea"))
+      node.disabled = !isEnabled;
+  };
   const end = (text) => {
-    for (const button of bar.querySelectorAll("button")) button.disabled = true;
+    time.stop();
+    enable(false);
+    error.textContent = "";
     status.textContent = text;
   };
-  const button = (decision, label, sent) => {
-    const node = element("button", `nba-button nba-${decision}`, label);
-    node.type = "button";
-    node.onclick = () => {
-      clicked = sent;
-      end(sent);
-      say({ kind: "decision", decision }, ANSWER_MS / REPEAT_MS);
-      setTimeout(() => {
-        const isOpen = status.textContent === sent && !acknowledged.has("decision");
-        if (isOpen) end(GONE);
-      }, ANSWER_MS);
-    };
-    return node;
+  const count = (left) => {
+    if (left !== undefined) time.start(left, () => end(TIME_IS_UP));
   };
-  const deny = button("deny", "Deny", "Denying…");
-  bar.append(
-    deny,
-    button("allow", "Approve", "Approving…"),
-    button("stop", "Stop run", "Stopping…"),
-    status,
-  );
-
-  card.append(title(model));
-  const description = model.get("description");
-  if (description) card.append(element("p", "nba-description", description));
-  if (model.get("args").length) card.append(argumentTable(model));
-  card.append(bar);
+  const reopen = (text) => {
+    enable(true);
+    status.textContent = "";
+    error.textContent = text;
+    area.focus(text);
+  };
+  let attempt = 0;
+  let clicked = "";
+  const decide = (decision, sent, more) => {
+    const n = (attempt += 1);
+    clicked = sent;
+    end(sent);
+    say({ kind: "decision", n, decision, ...more }, ANSWER_MS / REPEAT_MS);
+    setTimeout(() => {
+      const isOpen = n === attempt && status.textContent === sent;
+      if (isOpen && !isHeard("decision")) end(GONE);
+    }, ANSWER_MS);
+  };
+  buttons.deny.onclick = () => decide("deny", "Denying…", { reason: reason.value });
+  buttons.allow.onclick = () => decide("allow", "Approving…", area.allowed());
+  buttons.always.onclick = () => decide("always", "Approving…");
+  buttons.stop.onclick = () => decide("stop", "Stopping…");
   el.append(card);
 
+  const heard = (message) => {
+    const isCurrent = hear(message.of, message.n);
+    if (message.of === "ready" && attempt === 0) count(message.left);
+    if (message.of === "decision" && isCurrent && status.textContent === GONE)
+      end(clicked);
+  };
   const listen = (message) => {
-    if (message.kind === "ack") acknowledged.add(message.of);
-    if (message.of === "decision" && status.textContent === GONE) end(clicked);
+    if (message.kind === "ack") heard(message);
+    if (message.kind === "invalid" && hear("decision", message.n)) {
+      reopen(message.text);
+      count(message.left);
+    }
     if (message.kind === "below") end("Answer in the input box below.");
     if (message.kind === "decided") end(message.text);
   };
   model.on("msg:custom", listen);
-  const releaseKeys = keepKeys(bar);
+  const releaseKeys = keepKeys(card);
 
   say({ kind: "ready" });
   requestAnimationFrame(() => {
-    if (!isTyping()) deny.focus({ preventScroll: true });
+    if (!isTyping()) buttons.deny.focus({ preventScroll: true });
   });
   return () => {
     alive = false;
+    time.stop();
     model.off("msg:custom", listen);
     releaseKeys();
   };

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import traitlets
 
 from notebook_agents.approval import ApprovalRequest
 from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter.fields import fields_of, shown
 
 __all__ = ["ApprovalCard"]
 
@@ -32,16 +32,18 @@ class ApprovalCard(anywidget.AnyWidget):
     agent = traitlets.Unicode().tag(sync=True)
     tool = traitlets.Unicode().tag(sync=True)
     args: Any = traitlets.List().tag(sync=True)
+    fields: Any = traitlets.List().tag(sync=True)
     description = traitlets.Unicode().tag(sync=True)
     risk = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, request: ApprovalRequest) -> None:
         # Pairs of texts: the order stays, and a number keeps its digits.
-        args = [[name, _shown(value)] for name, value in request.args.items()]
+        args = [[name, shown(value)] for name, value in request.args.items()]
         super().__init__(
             agent=encodable(request.agent),
             tool=encodable(request.tool),
             args=encodable(args),
+            fields=encodable(fields_of(request.schema, request.args)),
             description=encodable(request.description),
             risk=encodable(request.risk or ""),
         )
@@ -59,9 +61,3 @@ class ApprovalCard(anywidget.AnyWidget):
         super().close()
         if layout is not None:
             layout.close()
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)

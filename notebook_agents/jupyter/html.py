@@ -65,7 +65,7 @@ _LEVELS = {
 }
 _DECISIONS = {
     "allow": ("Approved", "done"),
-    "always": ("Approved from now on", "done"),
+    "always": ("Approved for this session", "done"),
     "deny": ("Denied", "denied"),
     "stop": ("Denied, run stopped", "denied"),
     "respond": ("Answered", "done"),
@@ -211,6 +211,7 @@ def approval_record(
     reason: str = "",
     by: str = "",
     at: float | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Give what stays of an approval once it was decided.
 
@@ -228,6 +229,8 @@ def approval_record(
         ``cancelled`` or a name.
     at : float or None
         When, in seconds since the epoch.
+    asked : mapping, optional
+        What the model had asked for, in case a person changed it.
 
     Returns
     -------
@@ -237,8 +240,14 @@ def approval_record(
     outcome = _OUTCOMES_BY.get(by, decision)
     word, state = _DECISIONS.get(outcome, (outcome.capitalize(), "waiting"))
     mark, colour, _ = _STATES[state]
-    who = {"person": "by you", "policy": "by the policy"}.get(by, f"by {by}")
+    who = {
+        "person": "by you",
+        "policy": "by the policy",
+        "session": "for this session",
+    }.get(by, f"by {by}")
     said = word if not by or by in _OUTCOMES_BY else f"{word} {who}"
+    is_edited = asked is not None and dict(asked) != dict(request.args)
+    said += ", edited" if is_edited else ""
     parts = [_moment(at), reason if by != "timeout" else reason or "nobody answered"]
     rest = " · ".join(part for part in parts if part)
     card = ToolCard(tool=request.tool, args=request.args)
@@ -247,6 +256,8 @@ def approval_record(
         f'{_call(card)}<span style="color: {_DIM}"> · {_text(rest)}</span>'
     )
     body = _body("Arguments", arguments_text(request.args) or "none")
+    if is_edited:
+        body += _body("The model had asked for", arguments_text(asked or {}) or "none")
     if request.agent:
         body = f'<div style="color: {_DIM}">Asked by {_text(request.agent)}</div>{body}'
     call = call_text(request.tool, request.args)

@@ -301,7 +301,8 @@ class Transcript:
 
     def _on_approval_result(self, event: ApprovalResultEvent) -> None:
         segment = self._call(event, event.call_id, "")
-        args = event.args or segment.card.args
+        asked = segment.card.args
+        args = event.args or asked
         state = "denied" if event.decision in {"deny", "stop", "expired"} else "running"
         if "cancelled" in {event.decision, event.by}:
             state = "cancelled"
@@ -312,6 +313,7 @@ class Transcript:
             reason=event.reason,
             by=event.by,
             at=event.ts,
+            asked=asked,
         )
         key = f"approval:{event.request_id}"
         self._add(ApprovalSegment(key, event.step, record))

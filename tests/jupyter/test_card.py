@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from notebook_agents.approval import ApprovalRequest
 from notebook_agents.jupyter import card as card_module
 from notebook_agents.jupyter.card import ApprovalCard
+from notebook_agents.jupyter.fields import fields_of
 
 SCRIPT = Path(card_module.__file__).with_name("card.js")
 GONE = "The kernel no longer waits for this. Run the cell again."
@@ -23,7 +24,7 @@ PAGE = """
 <script type="module">
   const card = await import("data:text/javascript;charset=utf-8;base64,SCRIPT");
   const values = {agent: "bot", tool: "rm", args: [["path", "a.csv"]],
-                  description: "", risk: "write"};
+                  fields: FIELDS, description: "", risk: "write"};
   const listeners = [];
   window.sent = [];
   window.hear = message => listeners.forEach(listener => listener(message));
@@ -39,6 +40,17 @@ PAGE = """
   window.close_ = card.default.render({model, el: document.getElementById("cell")});
 </script>
 """
+FIELDS = fields_of(
+    {
+        "properties": {
+            "path": {"type": "string"},
+            "count": {"type": "integer", "default": 1},
+            "force": {"type": "boolean"},
+            "mode": {"enum": ["soft", "hard"]},
+        }
+    },
+    {"path": "a.csv", "force": False, "mode": "soft"},
+)
 
 
 def _request(**changes) -> ApprovalRequest:
@@ -76,8 +88,10 @@ def page(lab):
     opened.set_default_timeout(5000)
     opened.clock.install()
     script = base64.b64encode(SCRIPT.read_bytes()).decode()
-    opened.set_content(PAGE.replace("SCRIPT", script))
+    page = PAGE.replace("SCRIPT", script).replace("FIELDS", json.dumps(FIELDS))
+    opened.set_content(page)
     opened.get_by_role("button", name="Deny").wait_for()
+    opened.clock.run_for(100)  # the next frame, in which the focus is set
     yield opened
     opened.close()
 
@@ -97,7 +111,7 @@ def _hear(page, **message) -> None:
 
 @pytest.mark.browser
 def test_a_click_is_repeated_until_the_kernel_has_heard_it(page):
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     page.clock.run_for(1000)
     heard = len(_decisions(page))
     assert heard > 1
@@ -111,10 +125,10 @@ def test_a_click_is_repeated_until_the_kernel_has_heard_it(page):
 @pytest.mark.parametrize("is_disposed", [False, True])
 def test_a_click_that_no_kernel_hears_says_what_to_do(page, is_disposed):
     page.evaluate("gone => { window.isGone = gone; }", is_disposed)
-    page.get_by_role("button", name="Approve").click()
-    page.clock.run_for(4900)
+    page.get_by_role("button", name="Approve", exact=True).click()
+    page.clock.run_for(4000)
     assert _status(page).inner_text() == "Approving…"
-    page.clock.run_for(200)
+    page.clock.run_for(1500)
     assert _status(page).inner_text() == GONE
     assert page.locator("button:enabled").count() == 0
     sent = len(_decisions(page))
@@ -124,7 +138,7 @@ def test_a_click_that_no_kernel_hears_says_what_to_do(page, is_disposed):
 
 @pytest.mark.browser
 def test_a_kernel_that_hears_late_is_believed(page):
-    page.get_by_role("button", name="Deny").click()
+    page.get_by_role("button", name="Deny", exact=True).click()
     page.clock.run_for(6000)
     _hear(page, kind="ack", of="decision")
     assert _status(page).inner_text() == "Denying…"
@@ -163,6 +177,100 @@ def test_a_card_that_is_taken_away_listens_no_more(page):
     page.clock.run_for(60_000)
     assert page.evaluate("window.sent.length") == sent
     assert _status(page).inner_text() == ""
+
+
+def _last(page) -> dict:
+    return page.evaluate("window.sent.findLast(each => each.kind === 'decision')")
+
+
+@pytest.mark.browser
+def test_the_tab_key_goes_from_deny_to_stop_run(page):
+    names = []
+    for _ in range(5):
+        names.append(page.evaluate("document.activeElement.textContent"))
+        page.keyboard.press("Tab")
+    assert names == ["Deny", "Approve", "Approve for session", "Edit…", "Stop run"]
+
+
+@pytest.mark.browser
+def test_only_arguments_that_were_changed_are_sent(page):
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("path").fill("<b>b</b>.csv")
+    page.get_by_label("count").fill("12345678901234567890")
+    page.get_by_label("force").check()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    changes = {"path": "<b>b</b>.csv", "count": "12345678901234567890", "force": "true"}
+    assert _last(page)["changes"] == changes
+    assert page.locator(".nba-field:enabled").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("how", ["button", "Escape"])
+def test_edits_that_were_undone_are_not_sent(page, how):
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("path").fill("b.csv")
+    assert not page.get_by_role("button", name="Approve for session").is_visible()
+    if how == "button":
+        page.get_by_role("button", name="Undo edits").click()
+    else:
+        page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == "Edit…"
+    page.get_by_role("button", name="Approve", exact=True).click()
+    assert "changes" not in _last(page)
+
+
+@pytest.mark.browser
+def test_what_does_not_fit_is_said_and_can_be_mended(page):
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("count").fill("many")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    said = _last(page)
+    _hear(page, kind="ack", of="decision", n=said["n"])
+    _hear(page, kind="invalid", n=said["n"], text="<b>count</b>: write a number.")
+    error = page.get_by_role("alert")
+    assert error.inner_text() == "<b>count</b>: write a number."
+    assert page.get_by_label("count").input_value() == "many"
+    page.get_by_label("count").fill("2")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    assert _last(page)["changes"] == {"count": "2"}
+    assert error.inner_text() == ""
+    # The kernel's late word about the first attempt is not one about the second.
+    _hear(page, kind="invalid", n=said["n"], text="late")
+    assert _status(page).inner_text() == "Approving…"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("how", ["click", "Enter"])
+def test_a_reason_goes_with_the_denial(page, how):
+    page.get_by_label("Reason to deny").fill("use the copy")
+    if how == "click":
+        page.get_by_role("button", name="Deny", exact=True).click()
+    else:
+        page.keyboard.press("Enter")
+    assert (_last(page)["decision"], _last(page)["reason"]) == ("deny", "use the copy")
+
+
+@pytest.mark.browser
+def test_the_time_that_is_left_is_counted_down_to_a_no(page):
+    left = page.get_by_role("timer")
+    assert left.inner_text() == ""
+    _hear(page, kind="ack", of="ready", left=192)
+    assert left.inner_text() == "3:12 left"
+    page.clock.run_for(187_000)
+    assert left.inner_text() == "0:05 left"
+    page.clock.run_for(6000)
+    assert left.inner_text() == ""
+    assert _status(page).inner_text() == "Time is up; this counts as no."
+    assert page.locator("button:enabled").count() == 0
+
+
+@pytest.mark.browser
+def test_the_time_stands_still_once_an_answer_was_given(page):
+    _hear(page, kind="ack", of="ready", left=3)
+    page.get_by_role("button", name="Stop run").click()
+    _hear(page, kind="ack", of="decision")
+    page.clock.run_for(6000)
+    assert _status(page).inner_text() == "Stopping…"
 
 
 SETUP = """\
