@@ -147,7 +147,9 @@ class _Question:
             if decision is not None:
                 self._pending.decide(decision, by="person")
         except ToolArgumentsError as error:
-            self._answer("invalid", said, text=encodable(str(error)))
+            text = encodable(str(error))
+            what = f"Invalid arguments for {self._pending.request.tool!r}: "
+            self._answer("invalid", said, text=text.removeprefix(what))
 
     def _answer(self, kind: str, said: Mapping[str, Any], **facts: Any) -> None:
         left = self._pending.request.expires_at - time.time()

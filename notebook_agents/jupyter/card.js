@@ -96,15 +96,16 @@ function argumentForm(model) {
   return { node, changes, focus };
 }
 
-// The arguments as they are asked for, or as a form in their place.
-function argumentArea(model, edit, session) {
+// The arguments as they are asked for, or as a form in their place; what only
+// makes sense for the former is hidden meanwhile.
+function argumentArea(model, edit, forOriginal) {
   const node = element("div", "nba-area");
   const table = argumentTable(model);
   let form = null;
   const show = () => {
     node.replaceChildren(form ? form.node : table);
     edit.textContent = form ? "Undo edits" : "Edit…";
-    session.hidden = Boolean(form); // it would stand for other arguments, too
+    for (const each of forOriginal) each.hidden = Boolean(form);
   };
   const toggle = () => {
     form = form ? null : argumentForm(model);
@@ -235,7 +236,7 @@ function build(model) {
   const scope = `${model.get("tool")} no longer asks, until the kernel restarts`;
   const note = element("span", "nba-note", `For session: ${scope}.`);
   buttons.always.title = scope;
-  const area = argumentArea(model, buttons.edit, buttons.always);
+  const area = argumentArea(model, buttons.edit, [buttons.always, note]);
   const time = countdown();
   const status = element("span", "nba-status");
   status.setAttribute("aria-live", "polite");

@@ -94,7 +94,9 @@ def _field(name: str, part: Mapping[str, Any], args: Mapping[str, Any]) -> Field
     value = args.get(name)
     kind = _kind(part, value, has=has)
     text = _json(value) if kind == "choice" else shown(value)
+    # The words that stand in for a missing description say nothing to a person.
     hint = str(part.get("description", ""))
+    hint = hint.removeprefix(f"Parameter: {name}").lstrip(". ")
     if "default" in part:
         hint = f"default: {_json(part['default'])}"
     options = _options(part, value) if kind == "choice" else ()

@@ -225,8 +225,8 @@ def approval_record(
     reason : str
         Why it was denied, or the answer that was given instead.
     by : str
-        Who decided: ``person``, ``policy``, ``callback``, ``timeout``,
-        ``cancelled`` or a name.
+        Who decided: ``person``, ``policy``, ``session``, ``callback``,
+        ``timeout``, ``cancelled`` or a name.
     at : float or None
         When, in seconds since the epoch.
     asked : mapping, optional

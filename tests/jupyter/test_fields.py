@@ -64,6 +64,10 @@ def test_a_field_fits_the_schema_and_the_value(name, value, kind):
     [
         ({"type": "integer", "default": 3}, "default: 3"),
         ({"type": "integer", "description": "How many."}, "How many."),
+        (
+            {"type": "integer", "description": "Parameter: count. Default: 3."},
+            "Default: 3.",
+        ),
         ({"type": "integer"}, ""),
     ],
 )

@@ -176,6 +176,22 @@ def test_a_record_holds_the_agent_and_the_arguments():
     assert "path: a.csv" in text
 
 
+def test_a_record_of_an_edited_call_holds_both_versions():
+    bundle = _record(asked={"path": "<b>all</b>"})
+    text = _read(bundle).text
+    assert bundle["text/plain"] == "✓ Approved by you, edited: rm(path='a.csv')"
+    assert "path: a.csv" in text
+    assert "The model had asked for" in text
+    assert "path: <b>all</b>" in text
+    assert "edited" not in _read(_record(asked={"path": "a.csv"})).text
+
+
+@pytest.mark.parametrize(("decision", "by"), [("allow", "session"), ("always", "")])
+def test_a_record_of_a_session_says_so(decision, by):
+    said = _record(decision=decision, by=by)["text/plain"]
+    assert said.startswith("✓ Approved for this session: rm")
+
+
 def test_the_header_has_names_state_time_and_tokens():
     usage = Usage(prompt_tokens=1200, completion_tokens=34)
     bundle = header("helper", model="m1", state="done", seconds=75, usage=usage)

@@ -177,7 +177,7 @@ def test_an_approval_leaves_a_record_and_the_call_runs(story):
     assert changed == ["tool:c1", "approval:q"]
     assert story.plain() == [
         "● run(a=2) · running",
-        "✓ Approved by you: run(a=2) · 1970-01-01 00:00 UTC",
+        "✓ Approved by you, edited: run(a=2) · 1970-01-01 00:00 UTC",
     ]
 
 
