@@ -19,6 +19,7 @@ async def show_run(
     agent: Agent,
     prompt: str,
     *,
+    owner: Agent,
     approver: CellApprover,
     timeout: float | None = None,
     quiet: bool = False,
@@ -32,6 +33,8 @@ async def show_run(
         Who is asked.
     prompt : str
         What the cell says.
+    owner : Agent
+        The agent of the notebook: the same, or the one it is a variant of.
     approver : CellApprover
         Asks in the same cell.
     timeout : float or None
@@ -55,7 +58,8 @@ async def show_run(
     TimeoutError
         If the model did.
     """
-    run = agent.last_run = agent.start(prompt, approver=approver, **options)
+    run = agent.start(prompt, approver=approver, **options)
+    owner.last_run = run
     note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
     renderer = CellRenderer(
         agent=agent.name, model=agent.model_label, note=note, quiet=quiet

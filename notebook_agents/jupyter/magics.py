@@ -101,6 +101,7 @@ class AgentMagics(Magics):
         _check(args, cell)
         agent = self._agents.find(args.agent)
         options: dict[str, Any] = {
+            "owner": agent,
             "approver": self._host.approver(flag="-y allow"),
             "max_tool_rounds": args.max_steps - 1,
         }

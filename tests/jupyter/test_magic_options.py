@@ -116,8 +116,10 @@ def test_tools_can_be_chosen_for_one_cell():
         "%%agent agent --no-tools\nhi",
         "list(agent._model.get().requests[-1].tools), sorted(agent.tools)",
         "%%agent agent -t fly\nhi",
+        "agent.last_run.recorded[-1].content",
         allow_errors=True,
     )
+    assert text_of(notebook.cells[7]) == "'b'"
     assert text_of(notebook.cells[3]) == "['add']"
     assert text_of(notebook.cells[5]) == "([], ['add', 'delete'])"
     assert "bot has no tool 'fly'; its tools: add, delete" in text_of(notebook.cells[6])
