@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any
 
 from notebook_agents.approval import (
     Approver,
@@ -20,7 +19,6 @@ from notebook_agents.approval import (
 from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
-from notebook_agents.hosts import current_host
 from notebook_agents.memory.conversation import Conversation, History
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
@@ -31,26 +29,22 @@ from notebook_agents.options import (
     checked_steps,
     checked_tokens,
     checked_tools,
-    spelled_out,
 )
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
-from notebook_agents.results import AgentResult
 from notebook_agents.run import OnEvent, Run
-from notebook_agents.stream import AgentStream
-from notebook_agents.sync import on_agent_loop, run_sync
+from notebook_agents.runnable import Runnable
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.turn import Turn
-from notebook_agents.waiting import Waiter, running_loop
 
 __all__ = ["Agent"]
 
 DEFAULT_ROUNDS = 3
 
 
-class Agent:
+class Agent(Runnable):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed
@@ -215,139 +209,6 @@ class Agent:
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
-
-    # Four ways to run, one execution.
-
-    @spelled_out
-    async def run(
-        self, message: str, **options: Unpack[RunOptions]
-    ) -> AgentResult[Any]:
-        """Ask and await the result.
-
-        In a notebook cell everything goes on as usual meanwhile: Stop works,
-        questions show up, tools run in the cell.
-
-        Parameters
-        ----------
-        message : str
-            What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
-            As in `RunOptions`.
-
-        Returns
-        -------
-        AgentResult
-            The outcome.
-
-        Raises
-        ------
-        NotebookAgentsError
-            If there is no usable model, the service failed, or the run was
-            stopped.
-
-        Examples
-        --------
-        >>> import asyncio
-        >>> from notebook_agents import Agent, ScriptedProvider
-        >>> str(asyncio.run(Agent(ScriptedProvider(["Hi!"])).run("Hello")))
-        'Hi!'
-        """
-        host = current_host()
-        if host is None:
-            return await self._run(message, options)
-        options.setdefault("approver", host.approver())
-        return await host.wait_async(self._run(message, options))
-
-    @spelled_out
-    def run_sync(self, message: str, **options: Unpack[RunOptions]) -> AgentResult[Any]:
-        """Ask and wait for the result, from sync code anywhere.
-
-        Works in a running kernel, in threads, after an interrupt, and twice.
-
-        Parameters
-        ----------
-        message : str
-            What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
-            As in `RunOptions`.
-
-        Returns
-        -------
-        AgentResult
-            As from `run`.
-
-        Examples
-        --------
-        >>> from notebook_agents import Agent, ScriptedProvider
-        >>> Agent(ScriptedProvider(["Hi!"])).run_sync("Hello").steps
-        1
-        """
-        host = current_host()
-        if host is None:
-            return run_sync(self._run(message, options))
-        options.setdefault("approver", host.approver())
-        return host.wait(self._run(message, options))
-
-    @spelled_out
-    def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream:
-        """Ask and read the answer as it arrives.
-
-        Parameters
-        ----------
-        message : str
-            What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
-            As in `RunOptions`.
-
-        Returns
-        -------
-        AgentStream
-            Iterate over it for text, or over its ``events()``.
-        """
-        host = current_host()
-        if host is None:
-            return AgentStream(lambda: self._begin(message, options), Waiter())
-        options.setdefault("approver", host.approver())
-        waiter = host.waiter()
-        return AgentStream(
-            lambda: on_agent_loop(lambda: self._begin(message, options), waiter),
-            waiter,
-        )
-
-    @spelled_out
-    def start(self, message: str, **options: Unpack[RunOptions]) -> Run:
-        """Ask and return at once; the run goes on in the background.
-
-        Parameters
-        ----------
-        message : str
-            What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
-            As in `RunOptions`.
-
-        Returns
-        -------
-        Run
-            To follow, to await, or to cancel.
-        """
-        host = current_host()
-        if host is None and running_loop() is not None:
-            return self._begin(message, options)
-        if host is not None:
-            options.setdefault("approver", host.approver())
-        return on_agent_loop(lambda: self._begin(message, options))
-
-    # What they share.
-
-    async def _run(self, message: str, options: RunOptions) -> AgentResult[Any]:
-        run = self._begin(message, options)
-        try:
-            return await run.result()
-        except asyncio.CancelledError:
-            if not run.is_done:
-                run.cancel()
-                await run.ended()
-            raise
 
     def _begin(self, message: str, options: RunOptions) -> Run:
         """Start a run on the running loop."""
