@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from notebook_agents.agent import Agent
-    from notebook_agents.approval import Allow, Always, ApprovalRequest, Deny, Stop
+    from notebook_agents.approval import (
+        Allow,
+        Always,
+        ApprovalRequest,
+        Deny,
+        Respond,
+        Stop,
+    )
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from notebook_agents.memory.sqlite import SQLiteStore
     from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
     from notebook_agents.messages import Message, ToolCall
+    from notebook_agents.policy import ApprovalPolicy
     from notebook_agents.providers.base import BaseProvider, ProviderResponse
     from notebook_agents.providers.registry import register_provider
     from notebook_agents.providers.scripted import ScriptedProvider, call
@@ -59,6 +67,7 @@ _HOME = {
     "AgentStream": "stream",
     "Allow": "approval",
     "Always": "approval",
+    "ApprovalPolicy": "policy",
     "ApprovalRequest": "approval",
     "BaseProvider": "providers.base",
     "CORSConfig": "server",
@@ -71,6 +80,7 @@ _HOME = {
     "Message": "messages",
     "NotebookAgentsError": "errors",
     "ProviderResponse": "providers.base",
+    "Respond": "approval",
     "Run": "run",
     "SQLiteStore": "memory.sqlite",
     "ScriptedProvider": "providers.scripted",
@@ -98,6 +108,7 @@ __all__ = [
     "AgentStream",
     "Allow",
     "Always",
+    "ApprovalPolicy",
     "ApprovalRequest",
     "BaseProvider",
     "CORSConfig",
@@ -110,6 +121,7 @@ __all__ = [
     "Message",
     "NotebookAgentsError",
     "ProviderResponse",
+    "Respond",
     "Run",
     "SQLiteStore",
     "ScriptedProvider",

@@ -12,8 +12,6 @@ from notebook_agents.approval import (
     Callback,
     CallbackApprover,
     NobodyApprover,
-    Policy,
-    checked_policy,
     enclosing_approver,
 )
 from notebook_agents.consent import Consent, Granted, names_of, person_of
@@ -30,6 +28,7 @@ from notebook_agents.options import (
     checked_tokens,
     checked_tools,
 )
+from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
@@ -75,9 +74,11 @@ class Agent(Runnable):
         Most model calls of a run; 4 when left out.
     parallel_tools : bool, default True
         Whether the calls of one step run at the same time.
-    policy : {"ask", "policy", "allow", "deny"}, optional
-        How calls that need consent are decided. Left out, the environment
-        variable ``NOTEBOOK_AGENTS_APPROVE`` decides, else a person is asked.
+    policy : str, mapping or ApprovalPolicy, optional
+        How calls that need consent are decided: ``"ask"``, ``"policy"`` (by the
+        rules alone), ``"allow"``, ``"deny"``, or rules such as
+        ``{"read_*": "allow"}``. Left out, the environment variable
+        ``NOTEBOOK_AGENTS_APPROVE`` decides, else a person is asked.
     approval_timeout : float, default 300
         Seconds until a question without an answer counts as no.
     approval_callback : callable, optional
@@ -146,7 +147,8 @@ class Agent(Runnable):
         self.tools: dict[str, ToolDefinition] = {}
         for function in checked_tools(tools):
             self.add_tool(function)
-        self.policy = checked_policy(policy)
+        ApprovalPolicy.of(policy)  # refused now, not at the first question
+        self.policy = policy
         self.last_run: Run | None = None
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
@@ -250,7 +252,9 @@ class Agent(Runnable):
             approver = CallbackApprover(self._callback)
         return Consent(
             approver=approver or enclosing_approver() or NobodyApprover(),
-            policy=checked_policy(options.get("policy")) or self.policy,
+            policy=ApprovalPolicy.of(options.get("policy")).over(
+                ApprovalPolicy.of(self.policy)
+            ),
             timeout=self._approval_timeout,
             tools=self._approval_tools,
             asks_all=self._callback is not None and self._approval_tools is None,

@@ -18,22 +18,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from notebook_agents.decisions import (
-    POLICIES,
-    Allow,
-    Always,
-    Decision,
-    Deny,
-    Policy,
-    Stop,
-    checked_policy,
-)
+from notebook_agents.decisions import Allow, Always, Decision, Deny, Respond, Stop
 from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
 
 __all__ = [
-    "POLICIES",
     "Allow",
     "Always",
     "ApprovalRequest",
@@ -41,9 +31,8 @@ __all__ = [
     "Decision",
     "Deny",
     "PendingApproval",
-    "Policy",
+    "Respond",
     "Stop",
-    "checked_policy",
 ]
 
 Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
@@ -131,7 +120,7 @@ class PendingApproval:
 
         Parameters
         ----------
-        decision : Allow, Always, Deny or Stop
+        decision : Allow, Always, Deny, Respond or Stop
             The answer.
         by : str
             Who or what answers, such as ``"person"`` or ``"policy"``.
@@ -277,7 +266,7 @@ async def settle(
 
     Returns
     -------
-    Allow, Always, Deny or Stop
+    Allow, Always, Deny, Respond or Stop
         The answer.
 
     Raises

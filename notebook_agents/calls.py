@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from notebook_agents.approval import Decision, Deny, Stop, ask_like
+from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
+from notebook_agents.decisions import said_with
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -22,6 +23,7 @@ from notebook_agents.events import (
     ToolErrorEvent,
 )
 from notebook_agents.messages import ToolCall
+from notebook_agents.policy import Ruling
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import Outcome, execute, needs_main_thread
@@ -53,10 +55,12 @@ class PreparedCall:
         Validated arguments, None if they do not fit.
     error : ToolError or None
         Why the call cannot run.
-    needs_consent : bool
-        Whether it must be asked about.
+    ruling : {"allow", "ask", "deny"} or None
+        What the policy says about it; None where it needs no consent.
     result : str
         What the model will read.
+    decision : Decision or None
+        What was decided, where consent was needed.
     edited : BoundCall or None
         What a person chose to run instead.
     """
@@ -65,8 +69,9 @@ class PreparedCall:
     definition: ToolDefinition | None = None
     bound: BoundCall | None = None
     error: ToolError | None = None
-    needs_consent: bool = False
+    ruling: Ruling | None = None
     result: str = CANCELLED
+    decision: Decision | None = None
     edited: BoundCall | None = None
 
     @property
@@ -105,8 +110,8 @@ def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
         bound = definition.bind(call.arguments)
     except ToolArgumentsError as error:
         return PreparedCall(_valid(call), definition, error=error)
-    needed = turn.consent.is_needed(definition, bound.values)
-    return PreparedCall(_valid(call), definition, bound, needs_consent=needed)
+    ruling = turn.consent.ruling(definition, bound.values)
+    return PreparedCall(_valid(call), definition, bound, ruling=ruling)
 
 
 async def settle_call(
@@ -138,19 +143,21 @@ async def settle_call(
             turn, prepared, cut(f"Error: {prepared.error}"), status="failed"
         )
         return
-    if prepared.needs_consent:
-        answer: list[Decision] = []
-        events = _consent(turn, definition, bound, prepared, answer)
+    if prepared.ruling is not None:
+        events = _consent(turn, definition, bound, prepared)
         try:
             async for event in events:
                 yield event
         finally:
             await events.aclose()
-        decision = answer[0]
+        decision = prepared.decision
         if isinstance(decision, Deny | Stop):
             yield _observation(turn, prepared, _denial(decision), status="denied")
             if isinstance(decision, Stop):
                 raise StopRequested
+            return
+        if isinstance(decision, Respond):
+            yield _observation(turn, prepared, cut(decision.text), status="answered")
             return
         bound = prepared.edited or bound
     if needs_main_thread(definition):
@@ -201,7 +208,6 @@ async def _consent(
     definition: ToolDefinition,
     bound: BoundCall,
     prepared: PreparedCall,
-    answer: list[Decision],
 ) -> AsyncGenerator[Event, None]:
     consent = turn.consent
     request = consent.request(
@@ -211,7 +217,7 @@ async def _consent(
         call_id=prepared.call.id,
         args=bound.values,
     )
-    decided = consent.without_asking(definition)
+    decided = consent.without_asking(definition, bound.values, prepared.ruling or "ask")
     if decided is None:
         pending = consent.open.add(request, definition.rebind)
         try:
@@ -227,14 +233,14 @@ async def _consent(
         finally:
             consent.open.remove(pending)
     decision, by = decided
-    answer.append(decision)
+    prepared.decision = decision
     yield turn.event(
         ApprovalResultEvent,
         request_id=request.id,
         call_id=prepared.call.id,
         decision=decision.kind,
         args=(prepared.edited or bound).values,
-        reason=decision.reason if isinstance(decision, Deny) else "",
+        reason=said_with(decision),
         by=by,
     )
 

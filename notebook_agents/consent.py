@@ -16,9 +16,9 @@ from notebook_agents.approval import (
     Decision,
     Deny,
     PendingApproval,
-    Policy,
     settle,
 )
+from notebook_agents.policy import ApprovalPolicy, Ruling
 from notebook_agents.settings import get_settings
 from notebook_agents.tools.definition import ToolDefinition
 
@@ -27,19 +27,51 @@ __all__ = ["Consent", "Granted", "names_of", "person_of"]
 _HARMLESS = "read"
 
 
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """What one `Always` allows."""
+
+    definition: ToolDefinition
+    args: Mapping[str, Any] | None
+    until: float
+
+    def covers(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+        """Tell whether it allows a call; another tool of that name is not meant."""
+        if definition is not self.definition or time.time() >= self.until:
+            return False
+        return self.args is None or self.args == args
+
+
 class Granted:
-    """The tools that people have allowed for as long as this process lives."""
+    """What people have allowed for as long as this process lives."""
 
     def __init__(self) -> None:
-        self._tools: dict[tuple[str, str], ToolDefinition] = {}
+        self._grants: dict[tuple[str, str], list[_Grant]] = {}
 
-    def add(self, person: str, definition: ToolDefinition) -> None:
+    def add(
+        self,
+        person: str,
+        definition: ToolDefinition,
+        always: Always,
+        args: Mapping[str, Any],
+    ) -> None:
         """Allow later calls of a tool, in the runs of one person."""
-        self._tools[person, definition.name] = definition
+        until = float("inf") if always.until is None else always.until
+        grant = _Grant(definition, args if always.scope == "call" else None, until)
+        now = time.time()
+        others = [
+            each
+            for each in self._grants.get((person, definition.name), ())
+            if each.definition is definition and each.until > now
+        ]
+        self._grants[person, definition.name] = [*others, grant]
 
-    def has(self, person: str, definition: ToolDefinition) -> bool:
-        """Tell whether a tool is allowed; another one of its name is not."""
-        return self._tools.get((person, definition.name)) is definition
+    def has(
+        self, person: str, definition: ToolDefinition, args: Mapping[str, Any]
+    ) -> bool:
+        """Tell whether a call is allowed."""
+        grants = self._grants.get((person, definition.name), ())
+        return any(grant.covers(definition, args) for grant in grants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +82,8 @@ class Consent:
     ----------
     approver : Approver
         Whom to ask.
-    policy : {"ask", "policy", "allow", "deny"} or None
-        Whether to ask at all; None leaves it to ``NOTEBOOK_AGENTS_APPROVE``.
-    flag : str
-        What to pass to allow such calls, for the message of a denial.
+    policy : ApprovalPolicy
+        The rules, and whether to ask at all where they decide nothing.
     timeout : float
         Seconds until silence counts as no.
     tools : frozenset of str or None
@@ -69,8 +99,7 @@ class Consent:
     """
 
     approver: Approver
-    policy: Policy | None = None
-    flag: str = 'policy="allow"'
+    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
     timeout: float = 300.0
     tools: frozenset[str] | None = None
     asks_all: bool = False
@@ -78,7 +107,9 @@ class Consent:
     granted: Granted = field(default_factory=Granted)
     person: str = ""
 
-    def is_needed(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+    def ruling(
+        self, definition: ToolDefinition, args: Mapping[str, Any]
+    ) -> Ruling | None:
         """Tell whether a call with these arguments needs consent.
 
         Parameters
@@ -90,9 +121,19 @@ class Consent:
 
         Returns
         -------
-        bool
-            True also when the tool's own rule fails.
+        {"allow", "ask", "deny"} or None
+            What a rule says, ``"ask"`` where consent is needed and no rule
+            says more, None where none is needed.
         """
+        rule = self.policy.ruling(definition.name, args)
+        if rule in {"ask", "deny"}:
+            return rule
+        if not self._is_needed(definition, args):
+            return None
+        return rule or "ask"
+
+    def _is_needed(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+        """Tell what tool and agent say, without the rules; yes if that fails."""
         if self.asks_all or definition.name in (self.tools or ()):
             return True
         rule = definition.approval
@@ -105,30 +146,38 @@ class Consent:
                 return True
         return bool(rule)
 
-    def without_asking(self, definition: ToolDefinition) -> tuple[Decision, str] | None:
+    def without_asking(
+        self, definition: ToolDefinition, args: Mapping[str, Any], ruling: Ruling
+    ) -> tuple[Decision, str] | None:
         """Decide, and say who did; None when a person must be asked.
 
         Parameters
         ----------
         definition : ToolDefinition
             The tool.
+        args : mapping
+            The arguments, as JSON values.
+        ruling : {"allow", "ask", "deny"}
+            As `ruling` gave it.
 
         Returns
         -------
         tuple of Decision and str, or None
             By ``"policy"``, or by ``"session"`` where `Always` was said before.
         """
+        if ruling == "deny":
+            return Deny(f"a rule of the policy denies {definition.name}"), "policy"
         # Looked up only where a call needs consent: most runs never do.
-        policy = self.policy or get_settings().approve or "ask"
-        if policy == "allow":
+        mode = self.policy.mode or get_settings().approve or "ask"
+        if "allow" in {ruling, mode}:
             return Allow(), "policy"
-        if policy == "ask":
-            is_granted = self.granted.has(self.person, definition)
+        if mode == "ask":
+            is_granted = self.granted.has(self.person, definition, args)
             return (Allow(), "session") if is_granted else None
-        if policy == "deny":
+        if mode == "deny":
             return Deny("the policy is to deny"), "policy"
-        reason = f"no rule of the policy allows it; to allow it, pass {self.flag}"
-        return Deny(reason), "policy"
+        rule = f'policy={{"{definition.name}": "allow"}}'
+        return Deny(f"no rule of the policy allows it, as {rule} would"), "policy"
 
     async def ask(
         self, pending: PendingApproval, definition: ToolDefinition
@@ -136,8 +185,19 @@ class Consent:
         """Put a question, wait for its answer, and remember `Always`."""
         decision = await settle(pending, self.approver, timeout=self.timeout)
         if isinstance(decision, Always):
-            self.granted.add(self.person, definition)
+            args = pending.request.args
+            self.granted.add(self.person, definition, decision, args)
+            self._answer_others(definition)
         return decision
+
+    def _answer_others(self, definition: ToolDefinition) -> None:
+        """Answer the questions that are open and need not be, after an `Always`."""
+        for other in self.open:
+            request = other.request
+            if request.tool == definition.name and self.granted.has(
+                self.person, definition, request.args
+            ):
+                other.decide(Allow(), by="session")
 
     def request(self, definition: ToolDefinition, **facts: Any) -> ApprovalRequest:
         """Write the question about one call.

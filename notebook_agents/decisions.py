@@ -1,4 +1,4 @@
-"""What can be decided about a call that needs consent, and by which policy."""
+"""What can be decided about a call that needs consent."""
 
 from __future__ import annotations
 
@@ -8,29 +8,7 @@ from typing import Any, Literal
 
 from notebook_agents.errors import AgentConfigurationError
 
-__all__ = [
-    "POLICIES",
-    "Allow",
-    "Always",
-    "Decision",
-    "Deny",
-    "Policy",
-    "Stop",
-    "checked_policy",
-]
-
-Policy = Literal["ask", "policy", "allow", "deny"]
-"""How calls that need consent are decided: ask a person, apply the rules
-alone, allow all, or deny all."""
-POLICIES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
-
-
-def checked_policy(policy: Policy | None) -> Policy | None:
-    """Give a policy back, if it is one or None."""
-    if policy is not None and policy not in POLICIES:
-        message = f"policy is {policy!r}; it must be one of {', '.join(POLICIES)}."
-        raise AgentConfigurationError(message)
-    return policy
+__all__ = ["Allow", "Always", "Decision", "Deny", "Respond", "Stop", "said_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +27,28 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """Run the call, and later calls of its tool without asking.
+    """Run the call, and later ones like it without asking.
 
     The agent object remembers it, apart for each user of a served one. It ends
     with the process and is never stored.
 
     Parameters
     ----------
-    scope : {"tool"}
-        What is allowed from now on: all calls of this tool by this agent.
+    scope : {"tool", "call"}
+        What is allowed from now on: all calls of this tool by this agent, or
+        only those with the same arguments.
+    until : float, optional
+        When it ends, in seconds since the epoch.
     """
 
     kind = "always"
-    scope: Literal["tool"] = "tool"
+    scope: Literal["tool", "call"] = "tool"
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.scope not in {"tool", "call"}:
+            message = f"scope is {self.scope!r}; it must be 'tool' or 'call'."
+            raise AgentConfigurationError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +60,36 @@ class Deny:
 
 
 @dataclass(frozen=True, slots=True)
+class Respond:
+    """Do not run the call; a person answers in its place.
+
+    Parameters
+    ----------
+    text : str
+        What the model reads as the result of the call.
+    """
+
+    kind = "respond"
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            message = "Respond needs a text: what the model reads as the result."
+            raise AgentConfigurationError(message)
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Do not run the call, and end the whole run."""
 
     kind = "stop"
 
 
-Decision = Allow | Always | Deny | Stop
+Decision = Allow | Always | Deny | Respond | Stop
+
+
+def said_with(decision: Decision) -> str:
+    """Give what was written to go with a decision: a reason, or an answer."""
+    if isinstance(decision, Deny):
+        return decision.reason
+    return decision.text if isinstance(decision, Respond) else ""

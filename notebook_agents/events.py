@@ -184,8 +184,9 @@ class ApprovalResultEvent(Event):
 class ObservationEvent(Event):
     """The end of a tool call: what the model sees of it.
 
-    ``status`` is ``done``, ``failed``, ``denied`` or ``cancelled``; ``bundle`` holds, by MIME type, what a person sees of the returned value;
-    ``value`` is the live object and is not serialised.
+    ``status`` is ``done``, ``answered`` (by a person, in its place), ``failed``,
+    ``denied`` or ``cancelled``; ``bundle`` holds, by MIME type, what a person sees
+    of the returned value; ``value`` is the live object and is not serialised.
     """
 
     event: ClassVar[str] = "observation"
@@ -200,7 +201,7 @@ class ObservationEvent(Event):
     @property
     def failed(self) -> bool:
         """Whether the call gave no result."""
-        return self.status != "done"
+        return self.status not in {"done", "answered"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
             yield action(turn, call)
         for batch in batches(calls, parallel=turn.parallel_tools):
             # Questions first: a tool that blocks the cell would hide them.
-            batch.sort(key=lambda call: not call.needs_consent)
+            batch.sort(key=lambda call: call.ruling is None)
             events = merge([settle_call(turn, call) for call in batch], turn.late)
             try:
                 async for event in events:

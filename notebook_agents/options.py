@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
-from notebook_agents.approval import Approver, Policy
+from notebook_agents.approval import Approver
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.policy import Policy
 
 __all__ = ["RunOptions", "check_options"]
 
@@ -31,8 +32,9 @@ class RunOptions(TypedDict, total=False):
         follow.
     memory : MemoryBackend
         A conversation other than the agent's own.
-    policy : {"ask", "policy", "allow", "deny"}
-        How calls that need consent are decided.
+    policy : str, mapping or ApprovalPolicy
+        How calls that need consent are decided; a word leaves the rules of the
+        agent in force.
     approver : Approver
         Whom to ask instead of the front end, unless the agent has an approver
         or a callback of its own.

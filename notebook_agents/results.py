@@ -53,7 +53,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         Model calls made.
     tool_calls : list of dict
         One entry a call, in call order: tool, args, content, seconds, status
-        (``done``, ``failed``, ``denied`` or ``cancelled``), failed.
+        (``done``, ``answered`` in its place, ``failed``, ``denied`` or
+        ``cancelled``), failed.
     approvals : list of dict
         One entry a decision: tool, args, decision, reason, by.
     errors : list of str

@@ -123,7 +123,7 @@ class Run:
         ----------
         request_id : str
             Identifier of the request.
-        decision : Allow, Always, Deny or Stop
+        decision : Allow, Always, Deny, Respond or Stop
             The answer.
         by : str
             Who answers.

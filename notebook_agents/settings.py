@@ -12,7 +12,7 @@ from notebook_agents.errors import AgentConfigurationError
 
 __all__ = ["Settings", "get_settings"]
 
-APPROVE_MODES = ("ask", "policy", "deny", "allow")
+APPROVE_MODES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
 KEY_NAMES: dict[str, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),

@@ -8,8 +8,10 @@ from notebook_agents import (
     Agent,
     Allow,
     Always,
+    ApprovalPolicy,
     Deny,
     InMemoryStore,
+    Respond,
     ScriptedProvider,
     call,
 )
@@ -111,11 +113,11 @@ async def test_allow_runs_without_asking(way, monkeypatch):
     assert person.asked == []
 
 
-async def test_the_rules_alone_deny_without_asking_and_name_the_flag():
+async def test_the_rules_alone_deny_without_asking_and_name_a_rule():
     person = Person()
     said = await content(agent_with(person=person, approval=True), policy="policy")
     assert "Denied: no rule of the policy allows it" in said
-    assert 'policy="allow"' in said
+    assert 'policy={"work": "allow"}' in said
     assert person.asked == []
 
 
@@ -195,6 +197,74 @@ async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
     assert len(person.asked) == 1
 
 
+# ------------------------------------------------------------ rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "asks"),
+    [
+        ({"work": "allow"}, False),
+        ({"wo*": "allow"}, False),
+        ({"[vw]ork": "allow"}, False),
+        ({"Work": "allow"}, True),
+        ({"other": "allow"}, True),
+        ({"wor?": "ask", "work": "allow"}, True),
+        ({"work": lambda args: "allow" if args["x"] < 10 else "ask"}, False),
+        ({"work": lambda args: "ask" if args["x"] < 10 else "allow"}, True),
+        ({"work": lambda _: True}, True),
+        ({"work": lambda _: 1 / 0}, True),
+    ],
+)
+async def test_the_first_rule_that_fits_decides_whether_to_ask(rules, asks):
+    options = {"approval": True, "args": {"x": 2}}
+    assert await was_asked(agent={"policy": rules}, **options) is asks
+
+
+async def test_a_rule_may_ask_about_a_tool_that_asks_nothing_itself():
+    assert await was_asked(agent={"policy": {"*": "ask"}})
+
+
+async def test_what_a_rule_denies_is_denied_whatever_tool_and_mode_say():
+    person = Person()
+    policy = ApprovalPolicy({"work": "deny"}, "allow")
+    said = await content(agent_with(person=person, agent={"policy": policy}))
+    assert said == "Denied: a rule of the policy denies work. The tool was not run."
+    assert person.asked == []
+
+
+async def test_a_rule_that_allows_is_recorded_only_where_consent_was_needed():
+    rules = {"policy": {"work": "allow"}}
+    needed = await agent_with(approval=True, agent=rules).run("go")
+    assert [each["by"] for each in needed.approvals] == ["policy"]
+    assert (await agent_with(agent=rules).run("go")).approvals == []
+
+
+async def test_a_word_for_one_run_keeps_the_rules_of_the_agent():
+    agent = agent_with(approval=True, agent={"policy": {"work": "deny"}})
+    assert (await content(agent, policy="allow")).startswith("Denied")
+
+
+async def test_rules_for_one_run_take_the_place_of_those_of_the_agent():
+    agent = agent_with(approval=True, agent={"policy": {"work": "deny"}})
+    assert await content(agent, policy={"work": "allow"}) == "done"
+
+
+async def test_the_rules_alone_allow_what_a_rule_allows():
+    policy = ApprovalPolicy({"work": "allow"}, "policy")
+    assert await content(agent_with(approval=True), policy=policy) == "done"
+
+
+async def test_arguments_that_do_not_fit_are_never_allowed_by_a_rule():
+    agent = agent_with(args={"x": "nonsense"}, agent={"policy": {"*": "allow"}})
+    assert (await content(agent)).startswith("Error")
+
+
+@pytest.mark.parametrize("rules", [{"work": "yes"}, {"work": None}, {1: "ask"}])
+def test_a_rule_that_says_nothing_is_refused_at_once(rules):
+    with pytest.raises(AgentConfigurationError, match="allow, ask, deny"):
+        agent_with(agent={"policy": rules})
+
+
 # ------------------------------------------------------------ for this session
 
 
@@ -266,3 +336,78 @@ async def test_a_policy_that_denies_wins_over_always():
     agent = agent_that_calls(call("work"), "one", call("work"), person=SaysAlways())
     await agent.run("go")
     assert (await content(agent, policy="deny")).startswith("Denied")
+
+
+class Says(Person):
+    """Notes what it is asked, and always gives the same answer."""
+
+    def __init__(self, decision):
+        super().__init__()
+        self._decision = decision
+
+    async def ask(self, pending):
+        self.asked.append(dict(pending.request.args))
+        pending.decide(self._decision, by="person")
+
+
+async def test_always_for_a_call_asks_again_about_other_arguments():
+    person = Says(Always(scope="call"))
+    calls = [call("work", x=1), call("work", x=1), call("work", x=2)]
+    await agent_that_calls(*calls, person=person).run("go")
+    assert person.asked == [{"x": 1}, {"x": 2}]
+
+
+async def test_always_until_a_moment_asks_again_after_it(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("notebook_agents.consent.time.time", lambda: now[0])
+    person = Says(Always(until=1060.0))
+    script = [call("work"), ".", call("work"), ".", call("work")]
+    agent = agent_that_calls(*script, person=person)
+    for moment in (1000.0, 1059.0, 1061.0):
+        now[0] = moment
+        await agent.run("go")
+    assert len(person.asked) == 2
+
+
+async def test_always_answers_the_open_questions_about_the_same_tool():
+    waiting = []
+
+    class AnswersTheLast:
+        async def ask(self, pending):
+            waiting.append(pending)
+            if len(waiting) == 3:
+                last = next(p for p in waiting if p.request.args == {"x": 2})
+                last.decide(Always(), by="person")
+            await pending.wait()
+
+    calls = [call("work", x=1), call("work", x=2), call("play")]
+    agent = agent_that_calls(calls, person=AnswersTheLast(), approval_timeout=0.5)
+    result = await agent.run("go")
+    assert [(each["tool"], each["by"]) for each in result.approvals] == [
+        ("work", "person"),
+        ("work", "session"),
+        ("play", "timeout"),
+    ]
+
+
+# ------------------------------------------------------------ an answer instead
+
+
+async def test_a_person_may_answer_in_place_of_the_tool():
+    agent = agent_that_calls(call("work"), person=Says(Respond("It is done by hand.")))
+    result = await agent.run("go")
+    assert result.tool_calls[0]["content"] == "It is done by hand."
+    assert result.tool_calls[0]["status"] == "answered"
+    assert not result.tool_calls[0]["failed"]
+    assert result.approvals[0]["decision"] == "respond"
+    assert result.approvals[0]["reason"] == "It is done by hand."
+
+
+def test_an_answer_without_text_is_refused():
+    with pytest.raises(AgentConfigurationError, match="text"):
+        Respond(" ")
+
+
+def test_always_of_an_unknown_scope_is_refused():
+    with pytest.raises(AgentConfigurationError, match="'tool' or 'call'"):
+        Always(scope="day")

@@ -75,7 +75,7 @@ def test_the_file_leaves_the_environment_as_it_is(empty_folder):
 
 def test_a_wrong_word_names_the_right_ones(monkeypatch):
     monkeypatch.setenv("NOTEBOOK_AGENTS_APPROVE", "maybe")
-    with pytest.raises(AgentConfigurationError, match="ask, policy, deny, allow"):
+    with pytest.raises(AgentConfigurationError, match="ask, policy, allow, deny"):
         get_settings()
 
 

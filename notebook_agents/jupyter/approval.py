@@ -28,6 +28,7 @@ from notebook_agents.approval import (
     PendingApproval,
     Stop,
 )
+from notebook_agents.decisions import said_with
 from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import encodable
@@ -184,7 +185,7 @@ def _record(pending: PendingApproval) -> dict[str, str]:
     return approval_record(
         request,
         decision=decision.kind,
-        reason=decision.reason if isinstance(decision, Deny) else "",
+        reason=said_with(decision),
         by=pending.by or "cancelled",
         at=time.time(),
         asked=pending.request.args,

@@ -35,7 +35,9 @@ __all__ = [
     "tool_card",
 ]
 
-State = Literal["running", "waiting", "done", "failed", "denied", "cancelled"]
+State = Literal[
+    "running", "waiting", "done", "answered", "failed", "denied", "cancelled"
+]
 
 _LONGEST_THOUGHT = 4096  # characters
 
@@ -54,6 +56,7 @@ _STATES: dict[str, tuple[str, str, str]] = {
     "running": ("\N{BLACK CIRCLE}", _BLUE, "running"),
     "waiting": ("\N{DOUBLE VERTICAL LINE}", _AMBER, "waiting for approval"),
     "done": ("\N{CHECK MARK}", _GREEN, "done"),
+    "answered": ("\N{CHECK MARK}", _GREEN, "answered in its place"),
     "failed": ("\N{BALLOT X}", _RED, "failed"),
     "denied": ("\N{CIRCLED DIVISION SLASH}", _AMBER, "denied"),
     "cancelled": ("\N{BLACK SQUARE}", _GREY, "stopped"),

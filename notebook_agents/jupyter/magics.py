@@ -11,7 +11,6 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from notebook_agents.agent import Agent
-from notebook_agents.approval import POLICIES
 from notebook_agents.errors import NotebookAgentsError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.cell import show_run
@@ -22,6 +21,7 @@ from notebook_agents.jupyter.interpolation import interpolate
 from notebook_agents.memory.named import open_session
 from notebook_agents.memory.session import MemorySession
 from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.policy import MODES
 from notebook_agents.results import AgentResult
 
 __all__ = ["AgentMagics"]
@@ -61,7 +61,7 @@ class AgentMagics(Magics):
     @argument(
         "-y",
         "--approve",
-        choices=POLICIES,
+        choices=MODES,
         help="How calls that need approval are decided: ask (the default), "
         "policy, allow, deny.",
     )

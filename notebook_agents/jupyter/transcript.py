@@ -53,6 +53,7 @@ _ENDS: dict[str, tuple[str, Level]] = {
 }
 _CARD_STATES: dict[str, State] = {
     "done": "done",
+    "answered": "answered",
     "denied": "denied",
     "cancelled": "cancelled",
 }

@@ -12,6 +12,7 @@ from notebook_agents.agent import Agent
 from notebook_agents.approval import PendingApproval
 from notebook_agents.hosts import current_host
 from notebook_agents.memory.store import MemoryStore
+from notebook_agents.policy import ApprovalPolicy
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.lifecycle import AgentServer, store_of
 from notebook_agents.server.panel import Panel
@@ -231,8 +232,11 @@ def _new_token() -> str:
 
 def _may_ask(agent: Agent) -> bool:
     """Tell whether a call of some tool may need consent."""
-    if agent.policy == "allow":
+    policy = ApprovalPolicy.of(agent.policy)
+    if policy.mode == "allow":
         return False
+    if set(policy.rules.values()) - {"allow", "deny"}:
+        return True
     named, has_callback = agent._approval_tools, agent._callback is not None  # noqa: SLF001 - told by nothing else
     return any(
         tool.name in (named or ())

@@ -85,12 +85,17 @@ class Listener(uvicorn.Server):
 
     def ask_to_exit(self) -> None:
         """End soon, and give the port back now; callable from any thread."""
+        if not self.should_exit:
+            self._free_port()
         self.should_exit = True
+
+    def _free_port(self) -> None:
         sock = self._sock
         if sys.platform == "win32" or sock is None or sock.fileno() < 0:
             return
         # The loop may be blocked, and does not expect its socket to be closed by
-        # others: an unbound one takes its place.
+        # others: an unbound one takes its place. Done before the loop is told to
+        # end, after which the number may be that of somebody else's file.
         with socket.socket() as unbound:
             os.dup2(unbound.fileno(), sock.fileno(), inheritable=False)
 

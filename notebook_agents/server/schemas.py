@@ -19,6 +19,7 @@ from notebook_agents.approval import (
     Decision,
     Deny,
     PendingApproval,
+    Respond,
     Stop,
 )
 
@@ -170,7 +171,7 @@ class ApprovalsResponse(BaseModel):
 class ApprovalDecision(Request):
     """The answer to one question."""
 
-    decision: Literal["allow", "always", "deny", "stop"] = Field(
+    decision: Literal["allow", "always", "deny", "respond", "stop"] = Field(
         description="'always' also allows later calls of this tool in the same "
         "user's runs, until the agent is swapped or the process ends."
     )
@@ -180,13 +181,27 @@ class ApprovalDecision(Request):
         "The model is told.",
     )
     reason: str = Field(
-        "", max_length=2000, description="For a denial: told the model."
+        "",
+        max_length=2000,
+        description="For a denial: told the model. With 'respond': what it reads "
+        "as the result of the call, which is then not run.",
+    )
+    scope: Literal["tool", "call"] = Field(
+        "tool",
+        description="With 'always': all calls of the tool, or only those with the "
+        "same arguments.",
+    )
+    until: float | None = Field(
+        None, description="With 'always': when it ends, in seconds since the epoch."
     )
 
     @model_validator(mode="after")
     def _check_args(self) -> Self:
         if self.args is not None and self.decision != "allow":
             message = "args go with the decision 'allow' only"
+            raise ValueError(message)
+        if self.decision == "respond" and not self.reason.strip():
+            message = "reason is what the model reads; it must not be blank"
             raise ValueError(message)
         return self
 
@@ -195,7 +210,9 @@ class ApprovalDecision(Request):
         if self.decision == "allow":
             return Allow(self.args)
         if self.decision == "always":
-            return Always()
+            return Always(self.scope, self.until)
+        if self.decision == "respond":
+            return Respond(self.reason)
         return Stop() if self.decision == "stop" else Deny(self.reason)
 
 

@@ -343,3 +343,32 @@ def test_a_surface_of_the_agents_own_does_not_keep_others_from_deciding(served):
     assert "event: done" in caller.http.get(f"{run}/events").text
     assert done == ["sales"]
     assert caller.http.post(path, json={"decision": "allow"}).status_code == 409
+
+
+def test_an_answer_in_place_of_the_tool_is_what_the_model_reads(served):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        blank = caller.http.post(path, json={"decision": "respond", "reason": " "})
+        assert blank.status_code == 422
+        body = {"decision": "respond", "reason": "There are no such rows."}
+        assert caller.http.post(path, json=body).status_code == 200
+        rest = list(frames)
+    assert done == []
+    assert rest[1].data["data"]["content"] == "There are no such rows."
+
+
+def test_always_for_the_same_call_asks_about_another_one(served):
+    done = []
+    script = [call("erase", table=t) for t in ("a", "a", "b")]
+    agent = agent_of(*script, "Done.", tools=[erasing(done)])
+    caller = served(agent, approvals="wait")
+    with caller.streaming() as frames:
+        body = {"decision": "always", "scope": "call"}
+        caller.http.post(f"/approvals/{_asked(frames)['id']}", json=body)
+        second = _asked(frames)
+        caller.http.post(f"/approvals/{second['id']}", json={"decision": "deny"})
+        list(frames)
+    assert done == ["a", "a"]
+    assert second["args"] == {"table": "b"}
