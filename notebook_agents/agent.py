@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
-import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack, cast
 
 from notebook_agents.approval import (
     Approver,
@@ -17,8 +18,10 @@ from notebook_agents.approval import (
 from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
+from notebook_agents.journal import Prompt, open_run, take_over, unfinished_runs
 from notebook_agents.memory.conversation import Conversation, History
 from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.options import (
     RunOptions,
@@ -32,6 +35,7 @@ from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
+from notebook_agents.results import AgentResult
 from notebook_agents.run import OnEvent, Run
 from notebook_agents.runnable import Runnable
 from notebook_agents.tools.definition import ToolDefinition
@@ -41,6 +45,8 @@ from notebook_agents.turn import Turn
 __all__ = ["Agent"]
 
 DEFAULT_ROUNDS = 3
+KEPT = ("system_prompt", "prior_messages", "max_tool_rounds")
+"""Options that a run which is resumed has again; policies are not among them."""
 
 
 class Agent(Runnable):
@@ -212,12 +218,68 @@ class Agent(Runnable):
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
 
-    def _begin(self, message: str, options: RunOptions) -> Run:
+    def unfinished(self) -> list[UnfinishedRun]:
+        """List the runs of the agent's conversation that were cut off.
+
+        Returns
+        -------
+        list of UnfinishedRun
+            Dicts with ``run_id``, ``prompt`` and ``began_at`` (ms since 1970,
+            UTC), the oldest first. Runs that go on are among them; none where
+            the conversation is kept in this process only.
+        """
+        return unfinished_runs(self.memory)
+
+    async def resume(
+        self,
+        run_id: str | None = None,
+        *,
+        force: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> AgentResult[Any]:
+        """Go on with a run whose process was killed.
+
+        Results that there were are kept, questions are asked again, and a tool
+        that was at work is not run again: the model is told that nobody knows
+        whether it took effect.
+
+        Parameters
+        ----------
+        run_id : str, optional
+            Which of `unfinished`; may be left out if there is one.
+        force : bool, default False
+            Whether to take it even if its process seems to be at work.
+        **options
+            As in `RunOptions`; prompt, history and rounds are those of the run.
+
+        Returns
+        -------
+        AgentResult
+            The outcome of the whole run, with everything that happened.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no such run, or it goes on elsewhere.
+        """
+        memory = options.get("memory") or self.memory
+        resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
+        kept = cast("RunOptions", {**resumed.settings, **options})
+        return await self._ask(resumed, kept)
+
+    def _begin(self, message: Prompt, options: RunOptions) -> Run:
         """Start a run on the running loop."""
         check_options(options)
+        memory, system_prompt = options.get("memory"), options.get("system_prompt")
+        opened = open_run(
+            message,
+            self.memory if memory is None else memory,
+            agent=self.name,
+            settings={name: options.get(name) for name in KEPT if name in options},
+        )
         turn = Turn(
-            origin=Origin(uuid.uuid4().hex, self.name),
-            prompt=checked_message(message),
+            origin=Origin(opened.run_id, self.name),
+            prompt=checked_message(opened.prompt),
             provider=self._model.get(),
             tools=dict(self.tools),
             consent=self._consent(options),
@@ -226,10 +288,11 @@ class Agent(Runnable):
             temperature=self._temperature,
             tool_calling=self.tool_calling,
             parallel_tools=self._parallel_tools,
+            journal=opened.journal,
+            past=deque(opened.steps),
         )
-        memory, system_prompt = options.get("memory"), options.get("system_prompt")
         conversation = Conversation(
-            self.memory if memory is None else memory,
+            opened.memory,
             system_prompt=self.system_prompt
             if system_prompt is None
             else system_prompt,

@@ -22,6 +22,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ToolErrorEvent,
 )
+from notebook_agents.journal import PastCall
 from notebook_agents.messages import ToolCall
 from notebook_agents.policy import Ruling
 from notebook_agents.tools.call import BoundCall
@@ -34,6 +35,10 @@ __all__ = ["PreparedCall", "StopRequested", "prepare", "settle_call"]
 
 EDITED_CHARACTERS = 1000
 """How much of changed arguments the model is told."""
+CUT_OFF = (
+    "The process ended while this call ran. Whether it took effect is not known: "
+    "look before you do it again."
+)
 CANCELLED = "Cancelled: the run was stopped before this call had a result."
 
 
@@ -59,6 +64,8 @@ class PreparedCall:
         What the policy says about it; None where it needs no consent.
     result : str
         What the model will read.
+    past : PastCall or None
+        How it ended before the process was killed.
     decision : Decision or None
         What was decided, where consent was needed.
     edited : BoundCall or None
@@ -71,6 +78,7 @@ class PreparedCall:
     error: ToolError | None = None
     ruling: Ruling | None = None
     result: str = CANCELLED
+    past: PastCall | None = None
     decision: Decision | None = None
     edited: BoundCall | None = None
 
@@ -95,6 +103,10 @@ def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
     PreparedCall
         With an ``error`` where it cannot run.
     """
+    past = (turn.recalled or {}).get(call.id)
+    if past is not None:
+        error = ToolError(CUT_OFF, tool=call.name) if past.content is None else None
+        return PreparedCall(_valid(call), error=error, past=past)
     definition = turn.tools.get(call.name)
     if definition is None:
         return PreparedCall(_valid(call), error=_unknown(turn, call))
@@ -138,10 +150,8 @@ async def settle_call(
     """
     definition, bound = prepared.definition, prepared.bound
     if definition is None or bound is None:
-        yield _tool_error(turn, prepared, str(prepared.error), "")
-        yield _observation(
-            turn, prepared, cut(f"Error: {prepared.error}"), status="failed"
-        )
+        for event in await _without_running(turn, prepared):
+            yield event
         return
     if prepared.ruling is not None:
         events = _consent(turn, definition, bound, prepared)
@@ -152,28 +162,48 @@ async def settle_call(
             await events.aclose()
         decision = prepared.decision
         if isinstance(decision, Deny | Stop):
-            yield _observation(turn, prepared, _denial(decision), status="denied")
+            yield await _observed(turn, prepared, _denial(decision), status="denied")
             if isinstance(decision, Stop):
                 raise StopRequested
             return
         if isinstance(decision, Respond):
-            yield _observation(turn, prepared, cut(decision.text), status="answered")
+            yield await _observed(turn, prepared, cut(decision.text), status="answered")
             return
         bound = prepared.edited or bound
-    if needs_main_thread(definition):
-        # A blocked main thread would not see the click on an open question.
-        await turn.consent.open.wait_until_none()
-    ask_like(turn.consent.approver)
+    await _get_ready(turn, prepared, definition)
     began = time.monotonic()
     outcome = await execute(definition, bound)
     seconds = time.monotonic() - began
     if outcome.error is None:
-        yield _observation(turn, prepared, text_of(outcome.value), seconds, outcome)
+        content = text_of(outcome.value)
+        yield await _observed(turn, prepared, content, seconds, outcome)
         return
     line = _line(definition, outcome.error)
     yield _tool_error(turn, prepared, line, outcome.detail)
     content = cut(f"Tool execution failed: {line}")
-    yield _observation(turn, prepared, content, seconds, status="failed")
+    yield await _observed(turn, prepared, content, seconds, status="failed")
+
+
+async def _get_ready(
+    turn: Turn, prepared: PreparedCall, definition: ToolDefinition
+) -> None:
+    if needs_main_thread(definition):
+        # A blocked main thread would not see the click on an open question.
+        await turn.consent.open.wait_until_none()
+    ask_like(turn.consent.approver)
+    if turn.journal is not None:
+        await turn.journal.began(prepared.call.id)
+
+
+async def _without_running(turn: Turn, prepared: PreparedCall) -> list[Event]:
+    """End a call that has ended before, or cannot run."""
+    past = prepared.past
+    if past is not None and past.content is not None:
+        status, seconds = past.status, past.seconds
+        return [_observation(turn, prepared, past.content, seconds, status=status)]
+    fault = _tool_error(turn, prepared, str(prepared.error), "")
+    content = cut(f"Error: {prepared.error}")
+    return [fault, await _observed(turn, prepared, content, status="failed")]
 
 
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
@@ -243,6 +273,24 @@ async def _consent(
         reason=said_with(decision),
         by=by,
     )
+
+
+async def _observed(
+    turn: Turn,
+    prepared: PreparedCall,
+    content: str,
+    seconds: float = 0.0,
+    outcome: Outcome | None = None,
+    *,
+    status: str = "done",
+) -> ObservationEvent:
+    """Write a result down, then tell of it."""
+    event = _observation(turn, prepared, content, seconds, outcome, status=status)
+    if turn.journal is not None:
+        await turn.journal.ended(
+            event.call_id, event.content, status=status, seconds=seconds
+        )
+    return event
 
 
 def _observation(

@@ -51,12 +51,16 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
     yield turn.event(TaskEvent, prompt=turn.prompt)
     for step in range(1, turn.max_rounds + 2):
         turn.step = step
-        events = ask_model(turn)
-        try:
-            async for event in events:
-                yield event
-        finally:
-            await events.aclose()
+        if not turn.recall():
+            events = ask_model(turn)
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                await events.aclose()
+        turn.usage = turn.usage.plus(turn.reply.usage)
+        for thought in thoughts_of(turn, turn.reply):
+            yield thought
         if not turn.reply.tool_calls:
             turn.finish(turn.reply.text, turn.reply.stop_reason)
             yield turn.event(
@@ -99,9 +103,6 @@ async def ask_model(turn: Turn) -> AsyncGenerator[Event, None]:
             raise base.interrupted(turn.provider)
     finally:
         await deltas.aclose()
-    turn.usage = turn.usage.plus(turn.reply.usage)
-    for thought in thoughts_of(turn, turn.reply):
-        yield thought
 
 
 def thoughts_of(turn: Turn, reply: base.ModelReply) -> Iterator[Event]:
@@ -114,8 +115,11 @@ def thoughts_of(turn: Turn, reply: base.ModelReply) -> Iterator[Event]:
 
 async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
     """Run the calls of one reply; their results come in call order."""
-    calls = [prepare(turn, call) for call in turn.calls()]
+    asked = turn.calls()
+    calls = [prepare(turn, call) for call in asked]
     try:
+        if turn.journal is not None and turn.recalled is None:
+            await turn.journal.replied(turn.reply, asked)
         for call in calls:
             yield action(turn, call)
         for batch in batches(calls, parallel=turn.parallel_tools):

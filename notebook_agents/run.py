@@ -307,11 +307,20 @@ class Run:
         self._events.append(event)
         self._notify()
 
+    async def _store(self, messages: Sequence[Message]) -> None:
+        journal = self._turn.journal
+        if messages and not (journal is not None and journal.is_lost):
+            await self._conversation.keep(messages)
+        if journal is not None:
+            await journal.close()
+
     async def _keep_turn(self) -> list[str]:
-        if not self._is_worth_keeping:
+        messages: list[Message] = []
+        if self._is_worth_keeping:
+            messages = [Message("user", self._turn.prompt), *self._turn.said]
+        elif self._turn.journal is None:
             return []
-        messages = [Message("user", self._turn.prompt), *self._turn.said]
-        task = self._begin(lambda: self._conversation.keep(messages), "the store")
+        task = self._begin(lambda: self._store(messages), "the store")
         if not await self._patience.join(
             task, seconds=KEEP_SECONDS, when_stopped=KEEP_STOPPED_SECONDS
         ):

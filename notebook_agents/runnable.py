@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Unpack
 
 from notebook_agents.hosts import current_host
+from notebook_agents.journal import Prompt
 from notebook_agents.options import RunOptions, spelled_out
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
@@ -54,11 +55,7 @@ class Runnable(ABC):
         >>> str(asyncio.run(Agent(ScriptedProvider(["Hi!"])).run("Hello")))
         'Hi!'
         """
-        host = current_host()
-        if host is None:
-            return await self._run(message, options)
-        options.setdefault("approver", host.approver())
-        return await host.wait_async(self._run(message, options))
+        return await self._ask(message, options)
 
     @spelled_out
     def run_sync(self, message: str, **options: Unpack[RunOptions]) -> AgentResult[Any]:
@@ -139,7 +136,14 @@ class Runnable(ABC):
             options.setdefault("approver", host.approver())
         return on_agent_loop(lambda: self._begin(message, options))
 
-    async def _run(self, message: str, options: RunOptions) -> AgentResult[Any]:
+    async def _ask(self, message: Prompt, options: RunOptions) -> AgentResult[Any]:
+        host = current_host()
+        if host is None:
+            return await self._run(message, options)
+        options.setdefault("approver", host.approver())
+        return await host.wait_async(self._run(message, options))
+
+    async def _run(self, message: Prompt, options: RunOptions) -> AgentResult[Any]:
         run = self._begin(message, options)
         try:
             return await run.result()
@@ -150,5 +154,5 @@ class Runnable(ABC):
             raise
 
     @abstractmethod
-    def _begin(self, message: str, options: RunOptions) -> Run:
+    def _begin(self, message: Prompt, options: RunOptions) -> Run:
         """Start a run on the running loop."""

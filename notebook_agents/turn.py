@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import itertools
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from notebook_agents.consent import Consent
 from notebook_agents.events import Event, Origin
+from notebook_agents.journal import PastCall, PastStep, RunJournal
 from notebook_agents.messages import Message, ToolCall, Usage
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
 from notebook_agents.tools.definition import ToolDefinition
@@ -44,6 +46,10 @@ class Turn:
         As in `ModelRequest`.
     parallel_tools : bool
         Whether the calls of one round run at the same time.
+    journal : RunJournal or None
+        Where it is written down what must not be done twice.
+    past : deque of PastStep
+        What was done before the process was killed, and is not done again.
     """
 
     origin: Origin
@@ -56,6 +62,8 @@ class Turn:
     temperature: float | None = None
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
+    journal: RunJournal | None = None
+    past: deque[PastStep] = field(default_factory=deque)
 
     prior: Sequence[Message] = field(default=(), init=False)
     """System prompt and history, as the model will see them."""
@@ -65,6 +73,8 @@ class Turn:
     """Token counts so far."""
     reply: ModelReply = field(default_factory=ModelReply, init=False)
     """The latest reply of the model."""
+    recalled: Mapping[str, PastCall] | None = field(default=None, init=False)
+    """Calls of the latest reply that had begun before; None for a new reply."""
     pieces: list[str] = field(default_factory=list, init=False)
     """Visible text of the reply that is still arriving."""
     said: list[Message] = field(default_factory=list, init=False)
@@ -109,6 +119,14 @@ class Turn:
             self.usage if kind.counts_tokens else _UNCOUNTED,
             **fields,
         )
+
+    def recall(self) -> bool:
+        """Take the next reply from the past, if there is one left."""
+        step = self.past.popleft() if self.past else None
+        self.recalled = None if step is None else step.calls
+        if step is not None:
+            self.reply = step.reply
+        return step is not None
 
     def request(self) -> ModelRequest:
         """Write down what to ask the model next."""

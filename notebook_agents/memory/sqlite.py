@@ -21,6 +21,7 @@ from notebook_agents.memory.listing import (
 )
 from notebook_agents.memory.record import from_record
 from notebook_agents.memory.scope import MemoryScope
+from notebook_agents.memory.sqlite_journal import SQLiteJournal
 from notebook_agents.memory.store import MemoryStore
 from notebook_agents.messages import Message
 
@@ -102,6 +103,10 @@ class SQLiteStore(MemoryStore):
     def close(self) -> None:
         """Close the file; the store cannot be used any more."""
         self._database.close()
+
+    def journal(self) -> SQLiteJournal:
+        """Give the journal of unfinished runs, in the same file."""
+        return SQLiteJournal(self._database)
 
     # One conversation.
 

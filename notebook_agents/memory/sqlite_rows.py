@@ -56,6 +56,28 @@ STEPS = (
         """,
         "CREATE INDEX messages_by_turn ON messages (conversation, turn)",
     ),
+    (
+        """
+        CREATE TABLE runs (
+            run_id TEXT PRIMARY KEY,
+            conversation INTEGER NOT NULL
+                REFERENCES conversations (number) ON DELETE CASCADE,
+            agent TEXT NOT NULL,
+            prompt TEXT NOT NULL,
+            began_at INTEGER NOT NULL, -- ms since 1970, UTC
+            owner TEXT NOT NULL -- the process that runs it
+        )
+        """,
+        "CREATE INDEX runs_by_conversation ON runs (conversation)",
+        """
+        CREATE TABLE run_records (
+            number INTEGER PRIMARY KEY,
+            run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+            record TEXT NOT NULL -- JSON
+        )
+        """,
+        "CREATE INDEX run_records_by_run ON run_records (run_id)",
+    ),
 )
 
 _READ = """

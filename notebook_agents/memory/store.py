@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
+from notebook_agents.memory.journal import Journal
 from notebook_agents.memory.listing import ConversationInfo
 from notebook_agents.memory.record import TURN, from_record, to_record, turn_of
 from notebook_agents.memory.scope import MemoryScope
@@ -248,6 +249,17 @@ class MemoryStore(ABC):
             If the store does not offer this.
         """
         raise NotImplementedError(_unsupported(self, "purge"))
+
+    def journal(self) -> Journal | None:
+        """Give the journal in which runs are kept until they end.
+
+        Returns
+        -------
+        Journal or None
+            None, the default, where what is kept does not outlive the process
+            anyway, or no run can be resumed.
+        """
+        return None
 
     def close(self) -> None:  # noqa: B027 - most stores have nothing to close
         """Let go of files and connections; nothing to do unless a store says so."""

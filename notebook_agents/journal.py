@@ -1,0 +1,353 @@
+"""`RunJournal`: what one run writes down, so that another process can go on.
+
+Written before the run goes on: the reply of the model before its calls begin, a
+call before its tool runs, a result before anybody reads it. So what has begun
+is never run again, and what has a result keeps it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
+from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
+from notebook_agents.memory.listing import now_ms
+from notebook_agents.memory.scope import MemoryScope
+from notebook_agents.memory.session import MemoryBackend, MemorySession
+from notebook_agents.messages import ToolCall, Usage
+from notebook_agents.processes import is_running, this_process
+from notebook_agents.providers.base import ModelReply
+
+__all__ = [
+    "OpenedRun",
+    "PastCall",
+    "PastStep",
+    "Prompt",
+    "Resumed",
+    "RunJournal",
+    "open_run",
+    "take_over",
+    "unfinished_runs",
+]
+
+_here: set[str] = set()
+"""Runs that go on in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """A call that had begun; without a result it was cut off."""
+
+    content: str | None = None
+    status: str = "done"
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """A reply of the model, and the calls of it that had begun, by identifier."""
+
+    reply: ModelReply
+    calls: Mapping[str, PastCall]
+
+
+class RunJournal:
+    """The journal of one run; nothing is written before its first tool call.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where it is kept.
+    scope : MemoryScope
+        The conversation of the run.
+    run : UnfinishedRun
+        What is known of it.
+    settings : mapping
+        What it was begun with, as JSON values.
+    has_begun : bool, default False
+        Whether it is there already, and is gone on with.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        scope: MemoryScope,
+        run: UnfinishedRun,
+        *,
+        settings: Mapping[str, Any],
+        has_begun: bool = False,
+    ) -> None:
+        self._journal = journal
+        self._scope = scope
+        self._run = run
+        self._settings = settings
+        self._has_begun = has_begun
+        self.is_lost = False
+        """Whether it cannot be written any more: the run may be somebody else's."""
+        if has_begun:
+            _here.add(run["run_id"])
+
+    async def replied(self, reply: ModelReply, calls: Sequence[ToolCall]) -> None:
+        """Write down a reply, before its calls begin.
+
+        Parameters
+        ----------
+        reply : ModelReply
+            What the model said.
+        calls : sequence of ToolCall
+            Its calls, each with an identifier of its own.
+        """
+        record = {
+            "kind": "reply",
+            "text": reply.text,
+            "reasoning": reply.reasoning,
+            "stop_reason": reply.stop_reason,
+            "usage": asdict(reply.usage),
+            "calls": [call.to_dict() for call in calls],
+        }
+        if self._has_begun:
+            await self._write(record)
+        else:
+            await self._begin(record)
+
+    async def began(self, call_id: str) -> None:
+        """Write down that a tool is about to run: it never will again."""
+        await self._write({"kind": "began", "call_id": call_id})
+
+    async def ended(
+        self, call_id: str, content: str, *, status: str, seconds: float
+    ) -> None:
+        """Write down the result of a call."""
+        result = {"content": content, "status": status, "seconds": seconds}
+        await self._write({"kind": "ended", "call_id": call_id, **result})
+
+    async def close(self) -> None:
+        """Forget the run: its turn has been stored, or is worth nothing."""
+        if self._has_begun:
+            run_id, owner = self._run["run_id"], self._run["owner"]
+            _here.discard(run_id)
+            await asyncio.to_thread(self._journal.forget, run_id, owner)
+
+    async def _begin(self, first: Record) -> None:
+        run_id = self._run["run_id"]
+        records = [{"kind": "begun", "settings": dict(self._settings)}, first]
+
+        def begin() -> None:
+            self._journal.begin(self._scope, self._run)
+            self._journal.write(run_id, self._run["owner"], records)
+
+        _here.add(run_id)
+        self._has_begun = True
+        await asyncio.to_thread(begin)
+
+    async def _write(self, record: Record) -> None:
+        run = self._run
+        try:
+            await asyncio.to_thread(
+                self._journal.write, run["run_id"], run["owner"], [record]
+            )
+        except NotebookAgentsError:
+            self.is_lost = True
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """An unfinished run that is this process's now; taken where a message is.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where it is kept.
+    run : UnfinishedRun
+        What is known of it.
+    settings : mapping
+        What it was begun with, as JSON values.
+    steps : sequence of PastStep
+        Its replies, oldest first; the last may have calls without results.
+    """
+
+    journal: Journal
+    run: UnfinishedRun
+    settings: Mapping[str, Any]
+    steps: Sequence[PastStep]
+
+
+Prompt = str | Resumed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRun:
+    """A run that is about to begin, or to go on."""
+
+    run_id: str
+    prompt: str
+    memory: MemoryBackend
+    journal: RunJournal | None = None
+    steps: Sequence[PastStep] = ()
+
+
+def open_run(
+    message: Prompt, memory: MemoryBackend, *, agent: str, settings: Mapping[str, Any]
+) -> OpenedRun:
+    """Get a run ready: its identifier, its journal, and what it had done before.
+
+    Parameters
+    ----------
+    message : str or Resumed
+        What is asked, or what is gone on with.
+    memory : MemoryBackend
+        Its conversation.
+    agent : str
+        Name of the agent.
+    settings : mapping
+        What it is begun with.
+
+    Returns
+    -------
+    OpenedRun
+        Without a journal where the conversation does not outlive the process.
+    """
+    if isinstance(message, Resumed):
+        run, kept, steps = message.run, message.settings, message.steps
+        journal: Journal | None = message.journal
+    else:
+        run, kept, steps = _new_entry(agent, message), settings, ()
+        journal = journal_of(memory)
+    run_id = run["run_id"]
+    if journal is None or not isinstance(memory, MemorySession):
+        return OpenedRun(run_id=run_id, prompt=run["prompt"], memory=memory)
+    if memory.turn_key is None:
+        # Should the process be killed between storing the turn and forgetting
+        # the run, the turn is stored again, in its place.
+        memory = memory.turn(run_id)
+    has_begun = isinstance(message, Resumed)
+    return OpenedRun(
+        run_id=run_id,
+        prompt=run["prompt"],
+        memory=memory,
+        journal=RunJournal(
+            journal, memory.scope, run, settings=kept, has_begun=has_begun
+        ),
+        steps=steps,
+    )
+
+
+def journal_of(memory: object) -> Journal | None:
+    """Give the journal of a conversation, if its store keeps one."""
+    return memory.store.journal() if isinstance(memory, MemorySession) else None
+
+
+def unfinished_runs(memory: object) -> list[UnfinishedRun]:
+    """List the unfinished runs of a conversation, the oldest first."""
+    journal = journal_of(memory)
+    if journal is None or not isinstance(memory, MemorySession):
+        return []
+    return journal.unfinished(memory.scope)
+
+
+def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Resumed:
+    """Take an unfinished run over from the process that ran it.
+
+    Parameters
+    ----------
+    memory : MemoryBackend
+        Its conversation.
+    run_id : str or None
+        Which one; None is the only one there is.
+    force : bool, default False
+        Whether to take it even if its process seems to be at work.
+
+    Returns
+    -------
+    Resumed
+        The run, now this process's.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If there is no such run, or it goes on elsewhere.
+    """
+    journal = journal_of(memory)
+    if journal is None or not isinstance(memory, MemorySession):
+        message = (
+            "Only a run in a conversation that is kept can be resumed: one of "
+            "SQLiteStore(...).session(), or of %%agent -S NAME."
+        )
+        raise AgentConfigurationError(message)
+    run = _chosen(journal.unfinished(memory.scope), run_id)
+    _check_owner(run, force=force)
+    number, owner = run["run_id"], this_process()
+    if not journal.claim(number, owner=owner, instead_of=run["owner"]):
+        message = f"The run {number} has just been resumed elsewhere."
+        raise AgentConfigurationError(message)
+    settings, steps = _read(journal.read(number))
+    return Resumed(journal, {**run, "owner": owner}, settings, steps)
+
+
+def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
+    number, owner = run["run_id"], run["owner"]
+    if owner == this_process():
+        if number in _here:
+            message = f"The run {number} still goes on."
+            raise AgentConfigurationError(message)
+    elif is_running(owner) and not force:
+        message = (
+            f"The run {number} still goes on in {owner.partition('@')[0]}. If that "
+            "process is gone, or must not go on with it, pass force=True."
+        )
+        raise AgentConfigurationError(message)
+
+
+def _new_entry(agent: str, prompt: object) -> UnfinishedRun:
+    return {
+        "run_id": uuid.uuid4().hex,
+        "agent": agent,
+        "prompt": prompt,  # type: ignore[typeddict-item] # checked by the agent
+        "began_at": now_ms(),
+        "owner": this_process(),
+    }
+
+
+def _chosen(runs: Sequence[UnfinishedRun], run_id: str | None) -> UnfinishedRun:
+    found = [run for run in runs if run_id in {None, run["run_id"]}]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(run["run_id"] for run in runs) or "none"
+    what = "one of them by its identifier" if run_id is None else "another one"
+    message = f"Unfinished runs of this conversation: {known}."
+    if runs:
+        message += f" Name {what}."
+    raise AgentConfigurationError(message)
+
+
+def _read(records: Sequence[Record]) -> tuple[Mapping[str, Any], list[PastStep]]:
+    settings: Mapping[str, Any] = {}
+    steps: list[PastStep] = []
+    calls: dict[str, PastCall] = {}
+    for record in records:
+        if record["kind"] == "begun":
+            settings = record["settings"]
+        elif record["kind"] == "reply":
+            calls = {}
+            steps.append(PastStep(_reply(record), calls))
+        elif record["kind"] == "began":
+            calls[record["call_id"]] = PastCall()
+        else:
+            facts = (record["content"], record["status"], record["seconds"])
+            calls[record["call_id"]] = PastCall(*facts)
+    return settings, steps
+
+
+def _reply(record: Record) -> ModelReply:
+    return ModelReply(
+        text=record["text"],
+        reasoning=record["reasoning"],
+        stop_reason=record["stop_reason"],
+        usage=Usage(**record["usage"]),
+        tool_calls=tuple(ToolCall.from_dict(call) for call in record["calls"]),
+    )

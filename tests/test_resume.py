@@ -1,0 +1,410 @@
+"""A run whose process was killed goes on in another one, and does nothing twice."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from notebook_agents import (
+    Agent,
+    Allow,
+    Deny,
+    ScriptedProvider,
+    SQLiteStore,
+    call,
+    tool,
+)
+from notebook_agents import journal as journal_module
+from notebook_agents.calls import CUT_OFF
+from notebook_agents.errors import AgentConfigurationError, MemoryStoreError
+from notebook_agents.memory.sqlite_journal import SQLiteJournal
+
+KILLED = """
+import os, sys, threading
+from pathlib import Path
+from notebook_agents import Agent, ScriptedProvider, SQLiteStore, call, tool
+from notebook_agents.memory.sqlite_journal import SQLiteJournal
+
+done = Path("done.txt")
+memory = SQLiteStore("chats.sqlite").session(conversation_id=CONVERSATION)
+
+def block(*_):
+    Path("here.txt").touch()
+    threading.Event().wait(60)
+    os._exit(1)
+
+@tool
+def first() -> str:
+    done.write_text(done.read_text() + "first;")
+    return "first is done"
+
+@tool
+def second(n: int = 2) -> str:
+    done.write_text(done.read_text() + f"second {n};")
+    return f"second is done with {n}"
+
+@tool
+def stuck() -> str:
+    done.write_text(done.read_text() + "stuck;")
+    block()
+
+@tool(approval=True)
+def risky(n: int) -> str:
+    done.write_text(done.read_text() + f"risky {n};")
+
+class Asks:
+    async def ask(self, pending):
+        block()
+
+class Silent(ScriptedProvider):
+    asked = 0
+
+    async def respond(self, request):
+        self.asked += 1
+        if self.asked == 2:
+            block()
+        async for delta in super().respond(request):
+            yield delta
+"""
+CONVERSATION = "0a0b0c0d-0000-4000-8000-000000000001"
+TOOLS = "[first, second, stuck, risky]"
+
+
+def kill_at(tmp_path: Path, code: str) -> None:
+    """Run code in a process, and kill it where it blocks."""
+    (tmp_path / "done.txt").touch()
+    source = KILLED.replace("CONVERSATION", repr(CONVERSATION))
+    process = subprocess.Popen(
+        [sys.executable, "-c", source + textwrap.dedent(code)],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pause = threading.Event()
+    for _ in range(600):
+        if (tmp_path / "here.txt").exists() or process.poll() is not None:
+            break
+        pause.wait(0.05)
+    assert (tmp_path / "here.txt").exists(), process.communicate()[1]
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+class Person:
+    """Gives the same answer to every question."""
+
+    def __init__(self, decision):
+        self.asked = []
+        self._decision = decision
+
+    async def ask(self, pending):
+        self.asked.append(pending.request.args)
+        pending.decide(self._decision, by="person")
+
+
+@pytest.fixture
+def later(tmp_path):
+    """Give the agent of a new process, with tools that write down that they ran."""
+    ran = []
+
+    @tool
+    def first() -> str:
+        ran.append("first")
+        return "first is done"
+
+    @tool
+    def second(n: int = 2) -> str:
+        ran.append(f"second {n}")
+        return f"second is done with {n}"
+
+    @tool
+    def stuck() -> str:
+        ran.append("stuck")
+        return "never"
+
+    @tool(approval=True)
+    def risky(n: int) -> str:
+        ran.append(f"risky {n}")
+        return f"risky is done with {n}"
+
+    def make(*script, **options):
+        store = SQLiteStore(tmp_path / "chats.sqlite")
+        stores.append(store)
+        agent = Agent(
+            ScriptedProvider(script),
+            [first, second, stuck, risky],
+            memory=store.session(conversation_id=CONVERSATION),
+            **options,
+        )
+        agent.ran = ran
+        return agent
+
+    stores = []
+    yield make
+    for store in stores:
+        store.close()
+
+
+def contents(agent) -> list[str]:
+    """Give what the model was told of its calls in the last request."""
+    messages = agent._model.get().requests[-1].messages
+    return [message.content for message in messages if message.role == "tool"]
+
+
+async def test_killed_during_a_tool(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        script = [[call("first"), call("stuck")]]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("All told.")
+    (unfinished,) = agent.unfinished()
+    assert unfinished["prompt"] == "Do it"
+    result = await agent.resume(unfinished["run_id"])
+    assert str(result) == "All told."
+    assert result.run_id == unfinished["run_id"]
+    assert agent.ran == []
+    assert contents(agent) == ["first is done", f"Error: {CUT_OFF}"]
+    assert (tmp_path / "done.txt").read_text() == "first;stuck;"
+    assert agent.unfinished() == []
+    assert [each["status"] for each in result.tool_calls] == ["done", "failed"]
+
+
+async def test_killed_during_an_approval(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        script = [[call("first"), call("risky", n=1)]]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory,
+                      approver=Asks(), parallel_tools=False)
+        agent.run_sync("Do it")
+        """,
+    )
+    person = Person(Allow({"n": 7}))
+    agent = later("Fine.", approver=person)
+    result = await agent.resume()
+    assert person.asked == [{"n": 1}]
+    assert agent.ran == ["risky 7"]
+    assert contents(agent)[0] == "first is done"
+    assert contents(agent)[1].endswith("risky is done with 7")
+    assert [message["content"] for message in agent.memory.messages] == [
+        "Do it",
+        "Fine.",
+    ]
+    assert len(result.new_messages) == 5
+
+
+async def test_a_denial_after_the_restart_runs_nothing(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        agent = Agent(ScriptedProvider([call("risky", n=1)]), {TOOLS}, memory=memory,
+                      approver=Asks())
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("Left alone.", approver=Person(Deny("no")))
+    await agent.resume()
+    assert agent.ran == []
+    assert contents(agent) == ["Denied: no. The tool was not run."]
+
+
+async def test_killed_between_two_tools_of_one_step(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        def on_event(event):
+            if event["event"] == "observation":
+                block()
+        script = [[call("first"), call("second", n=3)]]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory,
+                      on_event=on_event, parallel_tools=False)
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("Both.", parallel_tools=False)
+    await agent.resume()
+    assert (tmp_path / "done.txt").read_text() == "first;"
+    assert agent.ran == ["second 3"]
+    assert contents(agent) == ["first is done", "second is done with 3"]
+
+
+async def test_killed_between_two_steps(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        agent = Agent(Silent([call("first")]), {TOOLS}, memory=memory)
+        agent.run_sync("Do it", system_prompt="Be brief.", max_tool_rounds=5)
+        """,
+    )
+    script = [call("second", n=n) for n in range(4)]
+    agent = later(*script, "Both.")
+    result = await agent.resume()
+    assert str(result) == "Both."  # with the five rounds that the run had
+    assert agent.ran == ["second 0", "second 1", "second 2", "second 3"]
+    assert contents(agent)[0] == "first is done"
+    assert agent._model.get().requests[0].messages[0].content == "Be brief."
+    kinds = [event.event for event in result.events]
+    assert kinds[:4] == ["task", "action", "observation", "action"]
+    assert [event.seq for event in result.events] == list(range(1, len(kinds) + 1))
+
+
+async def test_killed_when_the_turn_was_stored_already(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        SQLiteJournal.forget = block
+        agent = Agent(ScriptedProvider([call("first"), "Done."]), {TOOLS},
+                      memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("Done again.")
+    assert len(agent.memory.messages) == 2
+    await agent.resume()
+    assert [message["content"] for message in agent.memory.messages] == [
+        "Do it",
+        "Done again.",
+    ]
+    assert agent.ran == []
+
+
+async def test_a_run_that_was_cut_off_twice_goes_on(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        agent = Agent(Silent([call("first")]), {TOOLS}, memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    (tmp_path / "here.txt").unlink()
+    kill_at(
+        tmp_path,
+        f"""
+        import asyncio
+        agent = Agent(Silent([call("second", n=5)]), {TOOLS}, memory=memory)
+        asyncio.run(agent.resume())
+        """,
+    )
+    assert (tmp_path / "done.txt").read_text() == "first;second 5;"
+    agent = later("Both.")
+    await agent.resume()
+    assert agent.ran == []
+    assert contents(agent) == ["first is done", "second is done with 5"]
+
+
+# ------------------------------------------------------------ who may, and when
+
+
+def asking(tmp_path, *, ask, ran=None):
+    """Give an agent that asks in a conversation that is kept."""
+
+    class Asks:
+        async def ask(self, pending):
+            await ask(pending)
+
+    @tool(approval=True)
+    def risky() -> str:
+        if ran is not None:
+            ran.append("risky")
+        return "done"
+
+    store = SQLiteStore(tmp_path / "chats.sqlite")
+    script = [call("risky"), "Fine."]
+    return Agent(
+        ScriptedProvider(script), [risky], memory=store.session(), approver=Asks()
+    )
+
+
+async def test_a_run_that_goes_on_cannot_be_resumed(tmp_path):
+    found = []
+
+    async def ask(pending):
+        (run,) = agent.unfinished()
+        assert run["run_id"] == pending.request.run_id
+        with pytest.raises(AgentConfigurationError, match="still goes on"):
+            await agent.resume()
+        found.append(run)
+        pending.decide(Allow(), by="person")
+
+    agent = asking(tmp_path, ask=ask)
+    assert str(await agent.run("Go")) == "Fine."
+    assert len(found) == 1
+    assert agent.unfinished() == []
+    agent.memory.store.close()
+
+
+async def test_a_run_of_a_living_process_is_taken_over_by_force_only(
+    tmp_path, monkeypatch
+):
+    async def ask(pending):
+        monkeypatch.setattr(journal_module, "this_process", lambda: "elsewhere/1@")
+        with pytest.raises(AgentConfigurationError, match="force=True"):
+            await agent.resume()
+        agent._approver = Person(Allow())
+        assert str(await agent.resume(force=True)) == "Fine."
+        monkeypatch.undo()
+        pending.decide(Allow(), by="person")
+
+    ran = []
+    agent = asking(tmp_path, ask=ask, ran=ran)
+    with pytest.raises(MemoryStoreError, match="resumed in another process"):
+        await agent.run("Go")
+    assert ran == ["risky"]
+    assert [message["content"] for message in agent.memory.messages] == ["Go", "Fine."]
+    agent.memory.store.close()
+
+
+async def test_a_run_without_tools_leaves_nothing_in_the_journal(tmp_path, monkeypatch):
+    monkeypatch.delattr(SQLiteJournal, "begin")
+    with SQLiteStore(tmp_path / "chats.sqlite") as store:
+        agent = Agent(ScriptedProvider(["Hi."]), memory=store.session())
+        assert str(await agent.run("Hello")) == "Hi."
+
+
+async def test_a_run_that_was_stopped_is_not_unfinished(tmp_path):
+    async def ask(pending):
+        agent.last_run.cancel()
+        await pending.wait()
+
+    agent = asking(tmp_path, ask=ask)
+    run = agent.start("Go")
+    await run.ended()
+    assert agent.unfinished() == []
+    agent.memory.store.close()
+
+
+async def test_a_run_whose_conversation_is_forgotten_runs_no_more_tools(tmp_path):
+    async def ask(pending):
+        agent.memory.reset()
+        pending.decide(Allow(), by="person")
+
+    ran = []
+    agent = asking(tmp_path, ask=ask, ran=ran)
+    with pytest.raises(MemoryStoreError, match="forgotten meanwhile"):
+        await agent.run("Go")
+    assert ran == []
+    assert agent.unfinished() == []
+    agent.memory.store.close()
+
+
+async def test_a_run_that_is_not_there_names_those_that_are(later):
+    agent = later("x")
+    with pytest.raises(AgentConfigurationError, match=r"Unfinished runs .*: none"):
+        await agent.resume()
+
+
+async def test_a_conversation_in_memory_cannot_be_resumed():
+    agent = Agent(ScriptedProvider(["x"]))
+    assert agent.unfinished() == []
+    with pytest.raises(AgentConfigurationError, match="SQLiteStore"):
+        await agent.resume("r1")
