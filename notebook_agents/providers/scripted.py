@@ -1,10 +1,14 @@
-"""`ScriptedProvider`: answers from a script, for documentation and tests."""
+"""`ScriptedProvider`: answers from a script, for documentation and tests.
+
+`PlayedProvider` plays whatever item it is given, for others of that kind.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import json
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +24,7 @@ from notebook_agents.providers.base import (
     TextDelta,
 )
 
-__all__ = ["Call", "ScriptedProvider", "call"]
+__all__ = ["Call", "Item", "PlayedProvider", "ScriptedProvider", "call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,66 +63,43 @@ def call(tool: str, /, raw: str | None = None, **args: Any) -> Call:
 Item = str | Call | list["str | Call"] | Mapping[str, Any] | BaseException
 
 
-class ScriptedProvider(Provider):
-    """Answer from a script, one item a model response.
+class PlayedProvider(Provider):
+    """A provider that has no model: each reply is an item, streamed in pieces.
 
     Parameters
     ----------
-    script : iterable
-        Each item is a text, a `call`, a list that mixes both, a dict with
-        ``text``, ``reasoning``, ``tool_calls``, ``usage`` and ``stop_reason``,
-        or an exception to raise.
     chunk : int, default 8
         Characters of a streamed piece.
     delay : float, default 0.0
         Seconds before each piece.
-
-    Examples
-    --------
-    >>> from notebook_agents import Agent
-    >>> provider = ScriptedProvider(["Hello!"])
-    >>> Agent(provider).run_sync("Hi").answer
-    'Hello!'
-    >>> provider.assert_done()
     """
 
-    name = "scripted"
-    model = "script"
-
-    def __init__(
-        self, script: Iterable[Item], *, chunk: int = 8, delay: float = 0.0
-    ) -> None:
-        self._script = iter(script)
+    def __init__(self, *, chunk: int = 8, delay: float = 0.0) -> None:
         self._chunk = chunk
         self._delay = delay
         self._ids = itertools.count(1)
         self.requests: list[ModelRequest] = []
         """Every request, in order."""
 
-    def assert_done(self) -> None:
-        """Fail if the script has lines left.
+    @abstractmethod
+    async def item(self, request: ModelRequest) -> Item:
+        """Give what to reply.
 
-        Raises
-        ------
-        AssertionError
-            With the first line that nobody asked for.
+        Parameters
+        ----------
+        request : ModelRequest
+            What is asked.
+
+        Returns
+        -------
+        Item
+            As in the script of a `ScriptedProvider`.
         """
-        left = list(self._script)
-        if left:
-            message = f"{len(left)} line(s) of the script were not used: {left[0]!r}"
-            raise AssertionError(message)
 
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        """Play the next item, as in `Provider.respond`."""
+        """Play an item, as in `Provider.respond`."""
         self.requests.append(request)
-        try:
-            item = next(self._script)
-        except StopIteration:
-            message = (
-                "The script has no line left for this request. "
-                "Add one, or ask less often."
-            )
-            raise AgentProviderError(message, provider=self.name) from None
+        item = await self.item(request)
         if isinstance(item, BaseException):
             raise item
         reply = self._reply(item, request)
@@ -161,6 +142,64 @@ class ScriptedProvider(Provider):
         args = scripted.args
         text = args if isinstance(args, str) else json.dumps(dict(args))
         return ToolCall(f"call_{next(self._ids)}", scripted.name, text)
+
+
+class ScriptedProvider(PlayedProvider):
+    """Answer from a script, one item a model response.
+
+    Parameters
+    ----------
+    script : iterable
+        Each item is a text, a `call`, a list that mixes both, a dict with
+        ``text``, ``reasoning``, ``tool_calls``, ``usage`` and ``stop_reason``,
+        or an exception to raise.
+    chunk : int, default 8
+        Characters of a streamed piece.
+    delay : float, default 0.0
+        Seconds before each piece.
+
+    Examples
+    --------
+    >>> from notebook_agents import Agent
+    >>> provider = ScriptedProvider(["Hello!"])
+    >>> Agent(provider).run_sync("Hi").answer
+    'Hello!'
+    >>> provider.assert_done()
+    """
+
+    name = "scripted"
+    model = "script"
+
+    def __init__(
+        self, script: Iterable[Item], *, chunk: int = 8, delay: float = 0.0
+    ) -> None:
+        super().__init__(chunk=chunk, delay=delay)
+        self._script = iter(script)
+
+    def assert_done(self) -> None:
+        """Fail if the script has lines left.
+
+        Raises
+        ------
+        AssertionError
+            With the first line that nobody asked for.
+        """
+        left = list(self._script)
+        if left:
+            message = f"{len(left)} line(s) of the script were not used: {left[0]!r}"
+            raise AssertionError(message)
+
+    async def item(self, request: ModelRequest) -> Item:
+        """Give the next line of the script."""
+        del request  # whatever is asked
+        try:
+            return next(self._script)
+        except StopIteration:
+            message = (
+                "The script has no line left for this request. "
+                "Add one, or ask less often."
+            )
+            raise AgentProviderError(message, provider=self.name) from None
 
 
 def _usage(request: ModelRequest, text: str, given: Mapping[str, int] | None) -> Usage:

@@ -77,6 +77,26 @@ def check_equal(found: object, expected: object) -> None:
         raise AssertionError(message)
 
 
+def check_that(*, what: str, holds: bool) -> None:
+    """Require something, also where ``assert`` is switched off.
+
+    Parameters
+    ----------
+    what : str
+        What is required.
+    holds : bool
+        Whether it is so.
+
+    Raises
+    ------
+    AssertionError
+        If it is not.
+    """
+    if not holds:
+        message = f"{what}: it is not so"
+        raise AssertionError(message)
+
+
 @contextlib.contextmanager
 def expecting(kind: type[Exception]) -> Iterator[None]:
     """Require that the block raises.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
@@ -29,41 +28,20 @@ from notebook_agents.testing._checks import (
     run,
     said,
 )
+from notebook_agents.testing.promises import Promise, check_promises
 
-__all__ = ["MEMORY_STORE_PROMISES", "Promise", "check_memory_store"]
+__all__ = ["MEMORY_STORE_PROMISES", "check_memory_store"]
 
 MakeStore: TypeAlias = Callable[[], MemoryStore]
+StorePromise: TypeAlias = Promise[MemoryStore]
 
 TURNS = 12
 """Turns that each thread writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """One promise of a memory store, and how to check it.
-
-    Parameters
-    ----------
-    number : int
-        Its number, which stays the same for good.
-    text : str
-        The promise, one sentence.
-    check : callable
-        Takes an empty store, and raises AssertionError if it breaks the
-        promise.
-    """
-
-    number: int
-    text: str
-    check: Callable[[MemoryStore], None]
-
-    def __str__(self) -> str:
-        return f"{self.number}. {self.text}"
-
-
 def check_memory_store(
     make_store: MakeStore, *, promises: Sequence[int] | None = None
-) -> list[Promise]:
+) -> list[StorePromise]:
     """Check that a memory store keeps its promises.
 
     Needs no test framework; run it in a test of yours.
@@ -93,29 +71,17 @@ def check_memory_store(
     >>> check_memory_store(InMemoryStore)
     []
     """
-    skipped = []
-    for promise in MEMORY_STORE_PROMISES:
-        if promises is not None and promise.number not in promises:
-            continue
-        with contextlib.closing(make_store()) as store:
-            try:
-                promise.check(store)
-            except NotImplementedError as error:
-                if promise.number not in OPTIONAL:
-                    raise AssertionError(_complaint(promise, error)) from error
-                skipped.append(promise)
-            except Exception as error:
-                raise AssertionError(_complaint(promise, error)) from error
-    return skipped
-
-
-def _complaint(promise: Promise, error: Exception) -> str:
-    return f"Promise {promise} Broken: {str(error) or type(error).__name__}"
+    return check_promises(
+        lambda: contextlib.closing(make_store()),
+        MEMORY_STORE_PROMISES,
+        optional=OPTIONAL,
+        numbers=promises,
+    )
 
 
 def _promise(
     number: int, text: str
-) -> Callable[[Callable[[MemoryStore], None]], Promise]:
+) -> Callable[[Callable[[MemoryStore], None]], StorePromise]:
     return lambda check: Promise(number, text, check)
 
 

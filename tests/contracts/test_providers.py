@@ -1,0 +1,142 @@
+"""The promises of a provider: ours keep them, and each broken one is found."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from notebook_agents import BaseProvider, ProviderResponse, ScriptedProvider, call
+from notebook_agents.messages import ToolCall
+from notebook_agents.providers.base import ModelReply, Provider, TextDelta
+from notebook_agents.testing import (
+    PROVIDER_PROMISES,
+    EchoProvider,
+    FunctionProvider,
+    check_provider,
+)
+
+
+def adds_where_it_must(request):
+    """Call the tool where the request says so, else say hello."""
+    forced = request.tool_calling.get("tool_choice") == "required"
+    return call("add", a=1, b=2) if forced else "Hello."
+
+
+class Foreign(BaseProvider):
+    """The least that somebody else may write."""
+
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        if (tool_calling or {}).get("tool_choice") == "required":
+            return ProviderResponse("", [ToolCall("1", "add", '{"a": 1, "b": 2}')])
+        return ProviderResponse("Hello.")
+
+    async def stream(self, messages, *, tools=None, tool_calling=None):
+        yield "Hello."
+
+
+@pytest.mark.parametrize(
+    ("make", "left"),
+    [
+        (lambda: FunctionProvider(adds_where_it_must), []),
+        (EchoProvider, [7]),
+        (lambda: ScriptedProvider(["Hello."] * 8), [7]),
+        (Foreign, [8]),
+    ],
+    ids=["function", "echo", "scripted", "foreign"],
+)
+def test_a_good_provider_keeps_every_promise_that_it_offers(make, left):
+    assert [promise.number for promise in check_provider(make)] == left
+
+
+class _SaysNone(Foreign):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        return ProviderResponse(None)
+
+
+class _StreamsNothing(Foreign):
+    async def stream(self, messages, *, tools=None, tool_calling=None):
+        return
+        yield
+
+
+class _Fails(Foreign):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        raise ConnectionError
+
+
+class _OneLoop(Foreign):
+    loop = None
+
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        here = asyncio.get_running_loop()
+        self.loop = self.loop or here
+        if here is not self.loop:
+            raise ConnectionError
+        return await super().chat(messages)
+
+
+class _OneAtATime(Foreign):
+    is_busy = False
+
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        if self.is_busy:
+            raise ConnectionError
+        self.is_busy = True
+        await asyncio.sleep(0.01)
+        self.is_busy = False
+        return await super().chat(messages)
+
+
+class _IgnoresCancelling(Foreign):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        for _ in range(3):
+            try:
+                await asyncio.sleep(2)
+            except asyncio.CancelledError:
+                continue
+        return ProviderResponse("late")
+
+
+class _SendsAList(Foreign):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        return ProviderResponse("Hi.", [ToolCall("1", "add", "[1]")] if tools else [])
+
+
+class _LosesText(Provider):
+    async def respond(self, request):
+        yield TextDelta("Hel")
+        yield ModelReply(text="Hello.")
+
+
+class _ShowsItsKey(Foreign):
+    def __init__(self):
+        self._api_key = "sk-very-secret"
+
+    def __repr__(self):
+        return f"_ShowsItsKey({self._api_key})"
+
+
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [
+        (_SaysNone, 1),
+        (_StreamsNothing, 2),
+        (_Fails, 3),
+        (_OneLoop, 4),
+        (_OneAtATime, 5),
+        (_IgnoresCancelling, 6),
+        (_SendsAList, 7),
+        (_LosesText, 8),
+        (_ShowsItsKey, 9),
+    ],
+)
+def test_a_broken_promise_is_found_and_named(make, number):
+    with pytest.raises(AssertionError, match=rf"^Promise {number}\. ") as caught:
+        check_provider(make, promises=[number])
+    assert "sk-very-secret" not in str(caught.value)
+
+
+def test_every_promise_has_its_number():
+    numbers = [promise.number for promise in PROVIDER_PROMISES]
+    assert numbers == list(range(1, len(numbers) + 1))
