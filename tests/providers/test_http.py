@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.providers import _http
+from notebook_agents.providers import _connections, _http
 from notebook_agents.providers._http import Patience, TransportError, send
 from notebook_agents.providers._transport import Trouble
 from tests.providers.wire import (
@@ -38,7 +38,7 @@ def server():
 def transport(request, monkeypatch):
     """Run every test on both transports."""
     if request.param == "httpx":
-        monkeypatch.setattr(_http, "_fast_client_class", lambda: None)
+        monkeypatch.setattr(_connections, "_fast_transport_class", lambda: None)
     else:
         pytest.importorskip("httpx_aiohttp")
     return request.param
@@ -99,7 +99,7 @@ async def test_all_share_one_client(server):
     server.say(*[whole(200, {})] * 2)
     await ask(f"{server.url}/a")
     await ask(f"{server.url}/b")
-    assert len(_http._clients[asyncio.get_running_loop()]) == 1
+    assert len(_connections._transports[asyncio.get_running_loop()]) == 1
 
 
 def test_each_loop_has_a_client_that_is_closed_with_it(server, wait_until):
@@ -131,7 +131,9 @@ def test_a_closed_loop_is_forgotten(server):
         run(ask(server.url))
     gc.collect()
     assert not [
-        loop for loop in _http._clients if loop.is_closed() and _http._clients[loop]
+        loop
+        for loop in _connections._transports
+        if loop.is_closed() and _connections._transports[loop]
     ]
 
 
@@ -224,13 +226,60 @@ async def test_a_proxy_of_the_environment_is_not_used_for_the_loopback(
     assert (await ask(server.url))[0] == 200
 
 
+@pytest.mark.parametrize(
+    "names",
+    [{"HTTP_PROXY": "http://"}, {"http_proxy": ""}, {"ALL_PROXY": "http://"}],
+    ids=lambda names: next(iter(names)),
+)
+async def test_a_proxy_of_the_environment_is_used_for_other_machines(
+    server, monkeypatch, names
+):
+    for name, scheme in names.items():
+        monkeypatch.setenv(name, f"{scheme}127.0.0.1:{server.port}")
+    server.say(whole(200, {}))
+    assert (await ask("http://model.invalid/v1"))[0] == 200
+    assert server.requests[0].path == "http://model.invalid/v1"
+
+
+# httpx-aiohttp 0.2 says it in the old way of aiohttp
+@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The 'proxy_auth' parameter:DeprecationWarning")
+async def test_the_password_of_a_proxy_is_sent_to_it(server, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", f"http://ada:secret@127.0.0.1:{server.port}")
+    server.say(whole(200, {}))
+    await ask("http://model.invalid/v1")
+    assert server.requests[0].headers["proxy-authorization"].startswith("Basic ")
+
+
+@pytest.mark.parametrize(
+    "hosts", ["*", "localhost,model.invalid", ".invalid", "model.invalid:80"]
+)
+async def test_hosts_without_a_proxy_are_asked_themselves(
+    server, monkeypatch, refused_connections, hosts
+):
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("NO_PROXY", hosts)
+    with pytest.raises((TransportError, RuntimeError)):
+        await ask("http://model.invalid:80/v1")
+    assert server.requests == []
+    refused_connections.clear()  # it was looked up, which a test must not do
+
+
+async def test_cookies_of_a_service_are_not_kept(server):
+    """All agents share the connections, and need not be one person's."""
+    server.say(*[whole(200, {}, set_cookie="who=ada")] * 2)
+    await ask(server.url)
+    await ask(server.url)
+    assert "cookie" not in server.requests[1].headers
+
+
 async def test_certificates_that_cannot_be_read_are_named():
     with pytest.raises(AgentConfigurationError, match="nowhere"):
         await ask("https://127.0.0.1:1", verify="/nowhere.pem")
 
 
 def test_certificates_may_be_a_folder(tmp_path):
-    assert _http._context(str(tmp_path)).verify_mode is ssl.CERT_REQUIRED
+    assert _connections._context(str(tmp_path)).verify_mode is ssl.CERT_REQUIRED
 
 
 async def test_what_lies_underneath_is_of_the_standard_library(server, unused_port):
@@ -254,10 +303,10 @@ async def test_a_whole_reply_may_have_only_so_many_bytes(server):
 
 
 def test_there_is_one_context_for_all():
-    assert _http._context(verify=True) is _http._context(verify=True)
-    assert _http._context(ssl.create_default_context()) is not _http._context(
-        verify=True
-    )
+    assert _connections._context(verify=True) is _connections._context(verify=True)
+    assert _connections._context(
+        ssl.create_default_context()
+    ) is not _connections._context(verify=True)
 
 
 async def test_a_client_of_the_user_is_used_and_left_open(server):
@@ -268,6 +317,51 @@ async def test_a_client_of_the_user_is_used_and_left_open(server):
         await ask(server.url, client=client)
         assert not client.is_closed
     assert server.requests[0].headers["x-mine"] == "1"
+
+
+async def ask_together(url: str, count: int) -> list[int]:
+    """Ask several times at once: no reply is closed before all have come."""
+    sent = [send("POST", url, {}, b"", patience=QUICK) for _ in range(count)]
+    exchanges = await asyncio.gather(*sent)
+    for exchange in exchanges:
+        await exchange.read()
+        await exchange.aclose()
+    return [exchange.status for exchange in exchanges]
+
+
+async def test_many_requests_at_once_use_their_connections_again(server):
+    server.say(*[whole(200, {})] * 30)
+    for _ in range(3):
+        assert await ask_together(server.url, 10) == [200] * 10
+    assert server.connections == 10
+
+
+async def test_a_reply_that_is_closed_twice_frees_one_connection(server):
+    server.say(*[whole(200, {})] * 3)
+    exchange = await send("POST", server.url, {}, b"", patience=QUICK)
+    await exchange.read()
+    await exchange.aclose()
+    await exchange.aclose()
+    await ask_together(server.url, 2)
+    assert server.connections == 2
+
+
+async def test_a_connection_that_broke_is_replaced(server):
+    server.say([CUT], whole(200, {}), [STREAM_HEAD, CUT], whole(200, {}))
+    assert await trouble(server.url) is Trouble.CUT
+    assert (await ask(server.url))[0] == 200
+    assert await trouble(server.url) is Trouble.CUT
+    assert (await ask(server.url))[0] == 200
+
+
+async def test_a_request_that_is_cancelled_harms_no_other(server, wait_until):
+    server.say([HOLD], whole(200, {}))
+    asking = asyncio.create_task(ask(server.url))
+    await asyncio.to_thread(wait_until, lambda: len(server.requests) == 1)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert (await ask(server.url))[0] == 200
+    await asyncio.to_thread(wait_until, lambda: server.open_connections == 1)
 
 
 async def test_the_last_chunk_may_come_apart(server):

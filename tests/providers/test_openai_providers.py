@@ -37,7 +37,7 @@ from notebook_agents.providers import (
     OpenRouterProvider,
     RetryDelta,
     TextDelta,
-    _http,
+    _connections,
     _retry,
 )
 from notebook_agents.providers._retry import asked_wait, wait_before
@@ -400,7 +400,7 @@ async def test_an_error_of_any_size_is_survived(server):
 @pytest.mark.parametrize("fast", [True, False])
 async def test_nobody_there_says_how_to_start_it(monkeypatch, fast):
     if not fast:
-        monkeypatch.setattr(_http, "_fast_client_class", lambda: None)
+        monkeypatch.setattr(_connections, "_fast_transport_class", lambda: None)
     provider = OllamaProvider("m", base_url=nobody(), max_retries=0)
     error = await failure_of(provider)
     assert "ollama serve" in str(error)
