@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from notebook_agents.threads import Threads
+
 __all__ = [
     "CLEANUP_SECONDS",
     "Waiter",
@@ -34,6 +36,8 @@ CLEANUP_SECONDS = 2.0
 """How long a cancelled coroutine may clean up before the waiter leaves."""
 
 IS_BLOCKED = True
+
+_threads = Threads()
 
 
 class WaiterGone(Exception):  # noqa: N818 - an end, not an error
@@ -331,7 +335,7 @@ def _sigint_raises() -> Iterator[Handler | None]:
 
 
 async def in_thread(function: Callable[[], T], *, name: str) -> T:
-    """Run a function in a daemon thread of its own.
+    """Run a function in a daemon thread that it has for itself.
 
     Unlike `asyncio.to_thread`, a function that never ends keeps neither a
     place in a pool nor the interpreter from exiting.
@@ -349,7 +353,7 @@ async def in_thread(function: Callable[[], T], *, name: str) -> T:
         What it returned; what it raised is raised here.
     """
     errand = _Errand(function)
-    threading.Thread(target=errand.run_apart, name=name, daemon=True).start()
+    _threads.start(errand.run_apart, name=name)
     return await errand.future
 
 
