@@ -74,8 +74,10 @@ class Patience:
         self.is_stopped = False
         self._on_stop = on_stop
         self._loop = asyncio.get_running_loop()
-        self._over: asyncio.Future[None] | None = None
+        self._pause: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_joining = False
+        self._is_over = False
         self._rest = 0.0
 
     def stop(self) -> None:
@@ -84,7 +86,7 @@ class Patience:
             return  # once more would cut a clean-up short
         self.is_stopped = True
         self._on_stop()
-        if self._over is not None:
+        if self._is_joining:
             self._set_timer(self._rest)
 
     async def join(
@@ -106,16 +108,16 @@ class Patience:
         bool
             Whether it has ended.
         """
-        over = self._loop.create_future()
-        self._over, self._rest = over, when_stopped
-        limit = when_stopped if self.is_stopped else seconds
-        self._set_timer(limit)
-        while not task.done() and not over.done():
+        self._is_joining, self._is_over, self._rest = True, False, when_stopped
+        self._set_timer(when_stopped if self.is_stopped else seconds)
+        task.add_done_callback(self._look_up)
+        while not task.done() and not self._is_over:
+            self._pause = self._loop.create_future()
             try:
-                await asyncio.wait([task, over], return_when=asyncio.FIRST_COMPLETED)
+                await self._pause
             except asyncio.CancelledError:
                 self.stop()
-        self._over = None
+        self._is_joining = False
         self._set_timer(None)
         if task.done():
             return True
@@ -126,8 +128,16 @@ class Patience:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if seconds is not None and self._over is not None:
-            self._timer = self._loop.call_later(seconds, _resolve, self._over)
+        if seconds is not None:
+            self._timer = self._loop.call_later(seconds, self._end)
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._look_up()
+
+    def _look_up(self, _: object = None) -> None:
+        if self._pause is not None and not self._pause.done():
+            self._pause.set_result(None)
 
 
 async def dismiss(task: asyncio.Task[Any], *, seconds: float) -> None:
@@ -146,8 +156,3 @@ def _forget(task: asyncio.Task[Any]) -> None:
     _strays.discard(task)
     if not task.cancelled():
         task.exception()  # seen: nobody is there to hear of it
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -83,6 +83,9 @@ class Run:
         self._teller = Teller(on_event)
         self._events: list[Event] = []
         self._followers: list[Waiter] = []
+        """Who waits for the next event."""
+        self._awaiters: list[Waiter] = []
+        """Who waits for the end alone."""
         self._is_worth_keeping = True
         self._patience = Patience(self._stop_work)
         self._work_task: asyncio.Task[None] | None = None
@@ -208,19 +211,15 @@ class Run:
         waiter : Waiter, optional
             Who waits, as in `events`.
         """
-        follower = waiter or Waiter()
-        self._followers.append(follower)
+        awaiter = waiter or Waiter()
+        self._awaiters.append(awaiter)
         try:
-            await follower.wait_async(self._done.is_set)
+            await awaiter.wait_async(self._done.is_set)
         finally:
-            self._followers.remove(follower)
+            self._awaiters.remove(awaiter)
 
     def _has_more(self, after: int) -> bool:
         return len(self._events) > after or self._done.is_set()
-
-    def _notify(self) -> None:
-        for follower in tuple(self._followers):
-            follower.wake()
 
     # Driving it.
 
@@ -305,7 +304,8 @@ class Run:
 
     def _append(self, event: Event) -> None:
         self._events.append(event)
-        self._notify()
+        for follower in tuple(self._followers):
+            follower.wake()
 
     async def _store(self, messages: Sequence[Message]) -> None:
         journal = self._turn.journal
@@ -366,4 +366,5 @@ class Run:
         elif task.exception() is not None:
             self._error = task.exception()
         self._done.set()
-        self._notify()
+        for waiter in (*self._followers, *self._awaiters):
+            waiter.wake()

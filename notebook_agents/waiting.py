@@ -117,9 +117,12 @@ class _Sleeper:
         self._is_waking = False
 
     async def sleep(self, timeout: float | None) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._awake.wait()
+        if timeout is None:
+            await self._awake.wait()
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._awake.wait()
         self._awake.clear()
 
     def wake(self) -> None:
@@ -205,7 +208,8 @@ class Waiter:
 
     def wake(self) -> None:
         """Make the waiting side look up; callable from any thread."""
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
         for sleeper in tuple(self._sleepers):
             sleeper.wake()
 
