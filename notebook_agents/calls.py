@@ -372,4 +372,6 @@ def _valid(call: ToolCall) -> ToolCall:
         is_object = isinstance(value, dict)
     except ValueError:
         is_object = False
-    return replace(call, arguments=(call.arguments or "{}") if is_object else "{}")
+    if is_object and call.arguments:
+        return call
+    return replace(call, arguments="{}")

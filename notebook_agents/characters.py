@@ -6,6 +6,7 @@ a client, not back to the model.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from notebook_agents.messages import ToolCall
@@ -13,6 +14,7 @@ from notebook_agents.providers.base import (
     Delta,
     ModelReply,
     ReasoningDelta,
+    RetryDelta,
     TextDelta,
 )
 
@@ -59,6 +61,8 @@ def mended(delta: Delta) -> Delta:
     TextDelta, ReasoningDelta, RetryDelta or ModelReply
         Of the same kind.
     """
+    if all(map(str.isascii, _texts_of(delta))):  # nearly always
+        return delta
     if isinstance(delta, TextDelta | ReasoningDelta):
         return type(delta)(whole(delta.text))
     if isinstance(delta, ModelReply):
@@ -69,6 +73,16 @@ def mended(delta: Delta) -> Delta:
             tool_calls=tuple(map(_mended_call, delta.tool_calls)),
         )
     return replace(delta, reason=whole(delta.reason))
+
+
+def _texts_of(delta: Delta) -> Iterable[str]:
+    if isinstance(delta, ModelReply):
+        calls = delta.tool_calls
+        in_calls = [
+            text for call in calls for text in (call.id, call.name, call.arguments)
+        ]
+        return (delta.text, delta.reasoning, *in_calls)
+    return (delta.reason,) if isinstance(delta, RetryDelta) else (delta.text,)
 
 
 def _mended_call(call: ToolCall) -> ToolCall:
