@@ -87,6 +87,12 @@ class PreparedCall:
         """Whether it must run alone."""
         return self.definition is not None and self.definition.sequential
 
+    @property
+    def stays_outside(self) -> bool:
+        """Whether none of it runs on this loop, where it could hold the run up."""
+        is_async = self.definition is not None and self.definition.is_async
+        return not is_async and self.ruling is None
+
 
 def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
     """Find the tool of a call and validate its arguments.

@@ -125,7 +125,11 @@ async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
         for batch in batches(calls, parallel=turn.parallel_tools):
             # Questions first: a tool that blocks the cell would hide them.
             batch.sort(key=lambda call: call.ruling is None)
-            events = merge([settle_call(turn, call) for call in batch], turn.late)
+            sources = [settle_call(turn, call) for call in batch]
+            if len(batch) == 1 and batch[0].stays_outside:
+                events = sources[0]  # which saves a task
+            else:
+                events = merge(sources, turn.late)
             try:
                 async for event in events:
                     yield event
