@@ -1,19 +1,10 @@
 // The approval card. Everything comes in as text and goes out as text nodes;
-// nothing a model wrote is ever parsed as HTML.
+// nothing a model wrote is ever parsed as HTML. Stands on `controls.js`.
 
-const REPEAT_MS = 300;
-const REPEATS = 100;
 const HURRY_SECONDS = 30; // from which on the time that is left stands out
 const ANSWER_MS = 5000; // in which a kernel that still waits acknowledges a click
 const TIME_IS_UP = "Time is up; this counts as no.";
 const GONE = "The kernel no longer waits for this. Run the cell again.";
-
-function element(tag, className, text) {
-  const node = document.createElement(tag);
-  node.className = className;
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
 
 function title(model) {
   const line = element("span", "nba-title");
@@ -36,64 +27,6 @@ function argumentTable(model) {
     cell.append(element("pre", "", value));
   }
   return table;
-}
-
-function control(field) {
-  if (field.kind === "choice") {
-    const select = element("select", "nba-field");
-    if (!field.has) select.append(new Option(field.hint || "not given", ""));
-    for (const [value, label] of field.options) select.append(new Option(label, value));
-    if (field.has) select.value = field.text;
-    return select;
-  }
-  if (field.kind === "check") {
-    const box = element("input", "nba-check");
-    box.type = "checkbox";
-    box.checked = field.text === "true";
-    return box;
-  }
-  const isLong = field.kind === "lines" || field.kind === "json";
-  const input = element(isLong ? "textarea" : "input", "nba-field");
-  if (isLong) input.rows = Math.min(10, field.text.split("\n").length + (field.kind === "lines"));
-  if (field.kind === "number") input.inputMode = "decimal";
-  input.placeholder = field.hint || (field.has ? "" : "not given");
-  input.spellcheck = false;
-  input.value = field.text;
-  return input;
-}
-
-function valueOf(input) {
-  return input.type === "checkbox" ? String(input.checked) : input.value;
-}
-
-// One field for each argument. What comes out is the text of those that were
-// changed: the kernel reads it, so a number is never rounded on its way.
-function argumentForm(model) {
-  const node = element("table", "nba-args nba-form");
-  const inputs = model.get("fields").map((field, index) => {
-    const row = node.insertRow();
-    const label = element("label", "", field.name);
-    const input = control(field);
-    label.htmlFor = input.id = `nba-${Math.random().toString(36).slice(2)}-${index}`;
-    row.append(element("th", ""));
-    row.firstChild.append(label);
-    row.insertCell().append(input);
-    return { name: field.name, input, before: valueOf(input) };
-  });
-  const changes = () =>
-    Object.fromEntries(
-      inputs
-        .filter(({ input, before }) => valueOf(input) !== before)
-        .map(({ name, input }) => [name, valueOf(input)]),
-    );
-  // The first field that an error names, else the first of all.
-  const focus = (error = "") => {
-    const isNamed = ({ name }) => error.startsWith(`${name}:`) || error.includes(`'${name}':`);
-    const named = inputs.find(isNamed);
-    for (const each of inputs) each.input.ariaInvalid = String(each === named);
-    (named ?? inputs[0]).input.focus({ preventScroll: true });
-  };
-  return { node, changes, focus };
 }
 
 // The arguments as they are asked for, or as a form in their place; what only
@@ -150,64 +83,10 @@ function countdown() {
   return { node, start, stop };
 }
 
-// While a cell is busy the first messages of a new comm may wait behind it,
-// so each is repeated until the kernel has acknowledged it. A new message of a
-// kind takes the place of the one before.
-function messenger(model, isAlive) {
-  const current = {};
-  const acknowledged = new Set();
-  const send = (message) => {
-    try {
-      model.send(message);
-    } catch {
-      // The kernel is gone; nobody will acknowledge it.
-    }
-  };
-  const repeat = (message, left) => {
-    if (current[message.kind] !== message || acknowledged.has(message)) return;
-    if (left <= 0 || !isAlive()) return;
-    send(message);
-    setTimeout(repeat, REPEAT_MS, message, left - 1);
-  };
-  const say = (message, times = REPEATS) => {
-    current[message.kind] = message;
-    repeat(message, times);
-  };
-  const hear = (kind, n) => {
-    const isCurrent = (n ?? current[kind]?.n) === current[kind]?.n;
-    if (isCurrent && current[kind]) acknowledged.add(current[kind]);
-    return isCurrent;
-  };
-  const isHeard = (kind) => acknowledged.has(current[kind]);
-  return { say, hear, isHeard };
-}
-
-// Enter and Space belong to the buttons and all that is typed to the fields,
-// whatever shortcuts JupyterLab has for them. It looks for this mark when a key
-// arrives, just after this listener; Ctrl+S and the like go on working.
-function keepKeys(card) {
-  const mark = "data-lm-suppress-shortcuts";
-  const listen = (event) => {
-    if (!card.contains(event.target)) return;
-    const isPlain = !(event.ctrlKey || event.metaKey || event.altKey);
-    const isField = event.target.matches("input, select, textarea");
-    const isPress = !event.shiftKey && (event.key === "Enter" || event.key === " ");
-    event.target.toggleAttribute(mark, isPlain && (isField || isPress));
-  };
-  window.addEventListener("keydown", listen, true);
-  return () => window.removeEventListener("keydown", listen, true);
-}
-
 // A person who types in an editor must not have the focus taken away.
 function isTyping() {
   const fields = ".cm-editor, input, select, textarea, [contenteditable]";
   return Boolean(document.activeElement?.closest?.(fields));
-}
-
-function button(kind, label) {
-  const node = element("button", `nba-button nba-${kind}`, label);
-  node.type = "button";
-  return node;
 }
 
 function reasonField(deny) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -11,10 +10,9 @@ import traitlets
 from notebook_agents.approval import ApprovalRequest
 from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.fields import fields_of, shown
+from notebook_agents.jupyter.widget import STYLE, script
 
 __all__ = ["ApprovalCard"]
-
-_HERE = Path(__file__).parent
 
 
 class ApprovalCard(anywidget.AnyWidget):
@@ -26,8 +24,8 @@ class ApprovalCard(anywidget.AnyWidget):
         What is asked.
     """
 
-    _esm = _HERE / "card.js"
-    _css = _HERE / "card.css"
+    _esm = script("card.js")
+    _css = STYLE
 
     agent = traitlets.Unicode().tag(sync=True)
     tool = traitlets.Unicode().tag(sync=True)

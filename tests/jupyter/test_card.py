@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 from ipywidgets.widgets.widget import _instances
 from playwright.sync_api import expect
 
 from notebook_agents.approval import ApprovalRequest
-from notebook_agents.jupyter import card as card_module
 from notebook_agents.jupyter.card import ApprovalCard
 from notebook_agents.jupyter.fields import fields_of
+from notebook_agents.jupyter.widget import script
 
-SCRIPT = Path(card_module.__file__).with_name("card.js")
 GONE = "The kernel no longer waits for this. Run the cell again."
 
 # A kernel of a few lines: what the card sends it is kept, `hear` is its answer.
@@ -87,8 +85,8 @@ def page(lab):
     opened = lab._browser.new_page()
     opened.set_default_timeout(5000)
     opened.clock.install()
-    script = base64.b64encode(SCRIPT.read_bytes()).decode()
-    page = PAGE.replace("SCRIPT", script).replace("FIELDS", json.dumps(FIELDS))
+    encoded = base64.b64encode(script("card.js").encode()).decode()
+    page = PAGE.replace("SCRIPT", encoded).replace("FIELDS", json.dumps(FIELDS))
     opened.set_content(page)
     opened.get_by_role("button", name="Deny").wait_for()
     opened.clock.run_for(100)  # the next frame, in which the focus is set

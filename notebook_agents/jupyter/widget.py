@@ -1,0 +1,31 @@
+"""What the widgets of the package are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["STYLE", "script"]
+
+_HERE = Path(__file__).parent
+
+STYLE = _HERE / "card.css"
+"""The look of all of them."""
+
+
+def script(name: str) -> str:
+    """Read the script of a widget, with the parts that all of them share.
+
+    A front end gets it as one text and could not import another file.
+
+    Parameters
+    ----------
+    name : str
+        Its file.
+
+    Returns
+    -------
+    str
+        An ECMAScript module.
+    """
+    names = ("controls.js", name)
+    return "\n".join((_HERE / each).read_text(encoding="utf-8") for each in names)
