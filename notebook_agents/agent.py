@@ -27,6 +27,7 @@ from notebook_agents.options import (
     RunOptions,
     check_options,
     checked_message,
+    checked_params,
     checked_steps,
     checked_tokens,
     checked_tools,
@@ -45,8 +46,10 @@ from notebook_agents.turn import Turn
 __all__ = ["Agent"]
 
 DEFAULT_ROUNDS = 3
-KEPT = ("system_prompt", "prior_messages", "max_tool_rounds")
+KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "params")
 """Options that a run which is resumed has again; policies are not among them."""
+_TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
+"""What counts as `tool_calling` also when it comes with a run's params."""
 
 
 class Agent(Runnable):
@@ -161,9 +164,7 @@ class Agent(Runnable):
         self._max_tokens = checked_tokens(max_tokens)
         self._temperature = temperature
         self._max_steps = checked_steps(max_steps)
-        self._parallel_tools = (
-            parallel_tools and self.tool_calling.get("parallel_tool_calls") is not False
-        )
+        self._parallel_tools = parallel_tools
         self._approval_timeout = approval_timeout
         self._callback = approval_callback
         self._approval_tools = names_of(approval_tools)
@@ -262,7 +263,8 @@ class Agent(Runnable):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
-        memory = options.get("memory") or self.memory
+        memory = options.get("memory")
+        memory = self.memory if memory is None else memory
         resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
         kept = cast("RunOptions", {**resumed.settings, **options})
         return await self._ask(resumed, kept)
@@ -277,6 +279,10 @@ class Agent(Runnable):
             agent=self.name,
             settings={name: options.get(name) for name in KEPT if name in options},
         )
+        params = checked_params(options.get("params"))
+        tool_calling = self.tool_calling | {
+            name: params.pop(name) for name in _TOOL_CALLING & params.keys()
+        }
         turn = Turn(
             origin=Origin(opened.run_id, self.name),
             prompt=checked_message(opened.prompt),
@@ -284,12 +290,14 @@ class Agent(Runnable):
             tools=dict(self.tools),
             consent=self._consent(options),
             max_rounds=self._rounds(options.get("max_tool_rounds")),
-            max_tokens=self._max_tokens,
-            temperature=self._temperature,
-            tool_calling=self.tool_calling,
-            parallel_tools=self._parallel_tools,
             journal=opened.journal,
             past=deque(opened.steps),
+            max_tokens=params.pop("max_tokens", self._max_tokens),
+            temperature=params.pop("temperature", self._temperature),
+            tool_calling=tool_calling,
+            params=params,
+            parallel_tools=self._parallel_tools
+            and tool_calling.get("parallel_tool_calls") is not False,
         )
         conversation = Conversation(
             opened.memory,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
@@ -11,8 +13,10 @@ from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.policy import Policy
 
-__all__ = ["RunOptions", "check_options"]
+__all__ = ["RunOptions", "check_options", "checked_params"]
 
+NOT_FOR_PARAMS = ("messages", "model", "stream", "stream_options", "tools")
+"""What belongs to the run itself."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +42,10 @@ class RunOptions(TypedDict, total=False):
     approver : Approver
         Whom to ask instead of the front end, unless the agent has an approver
         or a callback of its own.
+    params : mapping
+        Sampling parameters such as ``{"temperature": 0, "top_p": 0.9}``, which
+        win over the agent's own. What is not known here goes to the model
+        service as it is; the ``extra_body`` of a provider wins over it.
     """
 
     system_prompt: str
@@ -46,6 +54,7 @@ class RunOptions(TypedDict, total=False):
     memory: MemoryBackend
     policy: Policy
     approver: Approver
+    params: Mapping[str, Any]
 
 
 def check_options(options: RunOptions) -> None:
@@ -87,12 +96,42 @@ def checked_message(message: object) -> str:
     return message
 
 
-def checked_tokens(tokens: int) -> int:
+def checked_tokens(tokens: Any) -> int:
     """Give a token limit back, if there can be an answer within it."""
-    if tokens < 1:
-        message = f"max_tokens is {tokens}; an answer needs at least 1."
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
+        message = f"max_tokens is {tokens!r}; an answer needs at least 1."
         raise AgentConfigurationError(message)
-    return tokens
+    return int(tokens)
+
+
+def checked_params(params: object) -> dict[str, Any]:
+    """Give a copy of sampling parameters, if they can be sent as such."""
+    given = {} if params is None else params
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        message = f'Pass params as a dict, {{"temperature": 0}}, not {params!r}.'
+        raise AgentConfigurationError(message)
+    taken = [name for name in NOT_FOR_PARAMS if name in given]
+    if taken:
+        message = f"params cannot set {taken[0]!r}: the run itself says what that is."
+        raise AgentConfigurationError(message)
+    if "max_tokens" in given:
+        checked_tokens(given["max_tokens"])
+    temperature = given.get("temperature")
+    if not (temperature is None or _is_number(temperature)):
+        message = f"temperature is {temperature!r}; it must be a number."
+        raise AgentConfigurationError(message)
+    try:
+        json.dumps(dict(given), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"params cannot be written as JSON: {error}."
+        raise AgentConfigurationError(message) from error
+    return dict(given)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value)
 
 
 def checked_tools(tools: Iterable[Any]) -> Iterable[Any]:

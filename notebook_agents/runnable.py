@@ -34,7 +34,7 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
         Returns
@@ -67,7 +67,7 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
         Returns
@@ -95,7 +95,7 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
         Returns
@@ -121,7 +121,7 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver
+        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
         Returns

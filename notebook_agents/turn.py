@@ -42,7 +42,7 @@ class Turn:
         How calls that need consent are decided.
     max_rounds : int
         Most rounds of tool calls; one more model call may follow.
-    max_tokens, temperature, tool_calling
+    max_tokens, temperature, tool_calling, params
         As in `ModelRequest`.
     parallel_tools : bool
         Whether the calls of one round run at the same time.
@@ -61,6 +61,7 @@ class Turn:
     max_tokens: int = 1024
     temperature: float | None = None
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
@@ -140,6 +141,7 @@ class Turn:
             tool_calling=tool_calling,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
+            params=self.params,
         )
 
     def close_round(self, calls: Sequence[ToolCall], results: Sequence[str]) -> None:

@@ -147,6 +147,59 @@ async def test_sampling_settings_reach_the_model():
     assert request.tool_calling == choice
 
 
+async def test_the_params_of_a_run_win_over_the_settings_of_the_agent():
+    provider = ScriptedProvider(["a", "b"])
+    agent = Agent(provider, [add], temperature=0.9, max_tokens=50)
+    params = {"temperature": 0, "max_tokens": 7, "tool_choice": "none", "top_k": 3}
+    await agent.run("hi", params=params)
+    await agent.run("hi")
+    first, second = provider.requests
+    assert (first.temperature, first.max_tokens) == (0, 7)
+    assert first.tool_calling == {"tool_choice": "none"}
+    assert first.params == {"top_k": 3}
+    assert (second.temperature, second.max_tokens, second.params) == (0.9, 50, {})
+
+
+async def test_calls_can_be_made_one_by_one_for_one_run():
+    running = []
+
+    async def work(n: int) -> int:
+        running.append(n)
+        await asyncio.sleep(0)
+        running.remove(n)
+        return len(running)
+
+    script = [[call("work", n=1), call("work", n=2)], "done"]
+    agent = Agent(ScriptedProvider(script), [work])
+    result = await agent.run("hi", params={"parallel_tool_calls": False})
+    assert [each["content"] for each in result.tool_calls] == ["0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ({"messages": []}, "params cannot set 'messages'"),
+        ({"tools": []}, "params cannot set 'tools'"),
+        ({"stream": False}, "params cannot set 'stream'"),
+        ({"model": "other"}, "params cannot set 'model'"),
+        ({"max_tokens": 0}, "an answer needs at least 1"),
+        ({"max_tokens": "many"}, "an answer needs at least 1"),
+        ({"temperature": "hot"}, "it must be a number"),
+        ({"temperature": float("nan")}, "it must be a number"),
+        ({"logit_bias": object()}, "cannot be written as JSON"),
+        ({1: 2}, "Pass params as a dict"),
+        ("temperature=0", "Pass params as a dict"),
+    ],
+)
+async def test_params_that_cannot_be_sent_are_refused_before_anything_is(
+    params, problem
+):
+    provider = ScriptedProvider(["a"])
+    with pytest.raises(AgentConfigurationError, match=problem):
+        await Agent(provider).run("hi", params=params)
+    assert provider.requests == []
+
+
 # ------------------------------------------------------------ remembering
 
 

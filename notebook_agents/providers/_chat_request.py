@@ -27,7 +27,8 @@ OPTIONAL = (
 """What a request can do without, where a service does not know it."""
 
 _TAKEN = ("reasoning_effort", "response_format", "seed", "stop", "top_p")
-"""Keys of ``tool_calling`` that are passed on as they are."""
+"""Keys of ``tool_calling`` that are passed on as they are; ``params`` win."""
+_LIMITS = {"max_tokens", "max_completion_tokens"}
 _FIT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 
 
@@ -65,22 +66,24 @@ def chat_body(
     """
     without = frozenset(without)
     body: dict[str, Any] = {
+        **request.params,
         "model": model,
         "stream": True,
         "messages": _messages(request.messages, replayed or {}),
     }
     if profile.sends_stream_options:
         body["stream_options"] = {"include_usage": True}
-    asked = request.tool_calling
-    body |= {name: asked[name] for name in _TAKEN if name in asked}
+    asked = {**request.tool_calling, **_some(request.params, _TAKEN)}
+    body |= _some(asked, _TAKEN)
     if request.tools:
-        body |= _tools(request, profile, without)
+        body |= _tools(request.tools, asked, profile, without)
     if request.temperature is not None and profile.sends_temperature:
         body["temperature"] = request.temperature
     body |= extra
-    thinks = body.get("reasoning_effort") != "none"
-    limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
-    body.setdefault(_limit_key(profile, without), limit)
+    if not body.keys() & _LIMITS:
+        thinks = body.get("reasoning_effort") != "none"
+        limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
+        body[_limit_key(profile, without)] = limit
     return {name: value for name, value in body.items() if name not in without}
 
 
@@ -105,21 +108,24 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def _limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
-    keys = {"max_tokens", "max_completion_tokens"}
-    if profile.max_tokens_key in without and keys - without:
-        return next(iter(keys - without))
+    if profile.max_tokens_key in without and _LIMITS - without:
+        return next(iter(_LIMITS - without))
     return profile.max_tokens_key
 
 
+def _some(mapping: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: mapping[name] for name in names if name in mapping}
+
+
 def _tools(
-    request: ModelRequest, profile: ChatProfile, without: frozenset[str]
+    tools: Sequence[Mapping[str, Any]],
+    asked: Mapping[str, Any],
+    profile: ChatProfile,
+    without: frozenset[str],
 ) -> dict[str, Any]:
-    asked = request.tool_calling
     is_strict = profile.sends_strict and "strict" not in without
     part: dict[str, Any] = {
-        "tools": [
-            tool if is_strict else _without_strict(tool) for tool in request.tools
-        ]
+        "tools": [tool if is_strict else _without_strict(tool) for tool in tools]
     }
     if asked.get("tool_choice") is not None:
         part["tool_choice"] = _choice(asked["tool_choice"])

@@ -13,7 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from notebook_agents.errors import AgentProviderError, StreamInterruptedError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    AgentProviderError,
+    StreamInterruptedError,
+)
 from notebook_agents.messages import Message, ToolCall, Usage, to_dicts
 
 __all__ = [
@@ -46,6 +50,8 @@ class ModelRequest:
         Most tokens of visible output.
     temperature : float or None
         Sampling temperature, no unit; None leaves it to the provider.
+    params : mapping
+        More sampling parameters, as the service spells them.
     """
 
     messages: Sequence[Message]
@@ -53,6 +59,7 @@ class ModelRequest:
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int = 1024
     temperature: float | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +309,12 @@ def deltas_of(
 async def _foreign_deltas(
     provider: BaseProvider, request: ModelRequest
 ) -> AsyncGenerator[Delta, None]:
+    if request.params:
+        name, params = provider_name(provider), ", ".join(request.params)
+        message = (
+            f"{name} takes no params ({params}): its chat() has no place for them."
+        )
+        raise AgentConfigurationError(message)
     response: object = await provider.chat(
         to_dicts(request.messages),
         tools=[dict(tool) for tool in request.tools] or None,

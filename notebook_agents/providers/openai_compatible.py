@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
@@ -17,6 +18,8 @@ from notebook_agents.providers.profiles import ChatProfile, chat_profile
 from notebook_agents.settings import Settings
 
 __all__ = ["OpenAICompatibleProvider"]
+
+logger = logging.getLogger(__name__)
 
 MOST_REPLAYED = 256
 """Replies whose reasoning is kept until it has been sent back."""
@@ -117,6 +120,10 @@ class OpenAICompatibleProvider(HttpProvider):
         return "/chat/completions"
 
     def _encode(self, request: ModelRequest) -> bytes:
+        is_sent = self.profile.sends_temperature or "temperature" in self._left_out
+        if request.temperature is not None and not is_sent:
+            self._left_out.add("temperature")
+            logger.warning("%s takes no temperature; it is left out", self.model)
         body = chat_body(
             request,
             model=self.model,

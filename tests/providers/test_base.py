@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from notebook_agents import BaseProvider, ProviderResponse, ScriptedProvider, call
-from notebook_agents.errors import StreamInterruptedError
+from notebook_agents.errors import AgentConfigurationError, StreamInterruptedError
 from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers.base import (
     ModelReply,
@@ -116,6 +116,14 @@ async def test_the_reply_of_a_foreign_provider_becomes_deltas():
             text="text", tool_calls=(ToolCall("1", "add"),), stop_reason="tool_calls"
         ),
     ]
+
+
+async def test_params_that_a_foreign_provider_cannot_take_are_not_lost_in_silence():
+    request = ModelRequest(messages=[Message("user", "hi")], params={"top_p": 1})
+    with pytest.raises(
+        AgentConfigurationError, match=r"foreign takes no params \(top_p"
+    ):
+        await anext(deltas_of(Foreign(), request))
 
 
 def test_a_provider_needs_both_methods():

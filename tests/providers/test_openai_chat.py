@@ -732,6 +732,39 @@ async def test_more_keys_may_be_added(server):
     assert (body["top_k"], body["temperature"]) == (3, 0.1)
 
 
+async def test_params_are_sent_as_they_are_but_never_instead_of_the_run(server):
+    provider = OpenAICompatibleProvider(server.url, "m", extra_body={"top_k": 3})
+    params = {"top_p": 0.5, "top_k": 9, "stop": ["END"], "seed": 1}
+    params |= {"messages": [], "stream": False, "model": "other"}
+    asked = request(params=params, tool_calling={"seed": 0, "stop": None})
+    body = await body_of(server, provider, asked)
+    assert (body["top_p"], body["stop"], body["seed"]) == (0.5, ["END"], 1)
+    assert body["top_k"] == 3
+    assert (body["stream"], body["model"]) == (True, "m")
+    assert body["messages"] == [{"role": "user", "content": "hi"}]
+
+
+async def test_a_limit_of_the_other_name_takes_the_place_of_ours(server, provider):
+    body = await body_of(
+        server, provider, request(params={"max_completion_tokens": 5}, max_tokens=9)
+    )
+    assert body["max_completion_tokens"] == 5
+    assert "max_tokens" not in body
+
+
+async def test_a_temperature_that_the_model_does_not_take_is_told_once(server, caplog):
+    provider = OpenAICompatibleProvider(
+        server.url, "gpt-6-luna", profile=chat_profile("openai", "gpt-6-luna")
+    )
+    for _ in range(2):
+        assert "temperature" not in await body_of(
+            server, provider, request(temperature=0)
+        )
+    assert [each.getMessage() for each in caplog.records] == [
+        "gpt-6-luna takes no temperature; it is left out"
+    ]
+
+
 @pytest.mark.parametrize(
     ("refusal", "key"),
     [

@@ -180,15 +180,16 @@ class LocalProvider(Provider):
 
     def _text_body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
+            "seed": self._seed,
+            **request.params,
             "messages": to_talk(request.messages, drop_calls=self._is_guided),
             "max_tokens": request.max_tokens,
             "temperature": request.temperature or 0.0,
-            "seed": self._seed,
         }
         results = results_at_end(request.messages)
         if results and self._is_guided:
             return body | {"grammar": quoting_grammar(results), "temperature": 0.0}
         if self._is_guided:
             # Decoded greedily, so small a model soon repeats itself.
-            body["repeat_penalty"] = 1.1
+            body.setdefault("repeat_penalty", 1.1)
         return body
