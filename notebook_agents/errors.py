@@ -19,6 +19,7 @@
     │   ├── ToolArgumentsError           arguments that do not fit the signature
     │   ├── ToolTimeoutError             the tool took too long
     │   └── ToolRejectedError            a person or a rule said no
+    ├── AnswerFormatError                the answer cannot be read as what was asked for
     ├── GuardrailBlockedError            a guard stopped the text
     ├── RunCancelledError                the run was stopped
     ├── MemoryStoreError                 the store failed (not "not found")
@@ -37,6 +38,7 @@ __all__ = [
     "AgentAPIProviderError",
     "AgentConfigurationError",
     "AgentProviderError",
+    "AnswerFormatError",
     "ContentFilteredError",
     "ContextLengthError",
     "GuardrailBlockedError",
@@ -211,6 +213,20 @@ class ToolTimeoutError(ToolError, TimeoutError):
 
 class ToolRejectedError(ToolError):
     """A person, a rule or the absence of a person denied the call."""
+
+
+class AnswerFormatError(NotebookAgentsError, ValueError):
+    """The answer of a run cannot be read as what was asked for.
+
+    Attributes
+    ----------
+    result : AgentResult or None
+        The outcome of the run, with the text as it is.
+    """
+
+    def __init__(self, message: str = "", *, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class GuardrailBlockedError(NotebookAgentsError, ValueError):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
+
+from notebook_agents.messages import Usage
 
 __all__ = [
     "arguments_text",
@@ -16,7 +19,10 @@ __all__ = [
     "encodable",
     "indented",
     "is_whole",
+    "moment",
     "shortened",
+    "tokens",
+    "whole",
 ]
 
 _LONGEST_BODY = 4096  # characters
@@ -42,6 +48,11 @@ def capped(text: str) -> str:
         left = len(text) - len(kept)
         return f"{kept}\n\N{HORIZONTAL ELLIPSIS} {left:,} more characters"
     return kept
+
+
+def whole(text: str) -> str:
+    """Give all of a text, fit to be shown."""
+    return clean(text).rstrip()
 
 
 def call_text(tool: str, args: Mapping[str, Any]) -> str:
@@ -80,6 +91,20 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), _MINUTE)
     return f"{minutes} min {rest} s"
+
+
+def moment(at: float | None) -> str:
+    """Give a moment, in seconds since the epoch, as a date; empty if it is not known."""
+    # One zone for all readers: a notebook is read elsewhere too.
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def tokens(usage: Usage | None) -> str:
+    """Give what was read and written; empty if it is not known."""
+    if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
+        return ""
+    arrow = "\N{RIGHTWARDS ARROW}"
+    return f"{usage.prompt_tokens:,} {arrow} {usage.completion_tokens:,} tokens"
 
 
 def _value(value: Any) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 from notebook_agents.agent import Agent
 from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter.approval import CellApprover
+from notebook_agents.jupyter.formats import AnswerFormat, Formatted
+from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.renderer import CellRenderer
-from notebook_agents.results import AgentResult, mark_displayed
+from notebook_agents.results import mark_displayed
 from notebook_agents.run import Run
 
 __all__ = ["show_run"]
@@ -21,10 +23,11 @@ async def show_run(
     *,
     owner: Agent,
     approver: CellApprover,
+    look: Look,
+    form: AnswerFormat,
     timeout: float | None = None,
-    quiet: bool = False,
     **options: Any,
-) -> AgentResult[Any]:
+) -> Formatted:
     """Run an agent and show what happens in the calling cell.
 
     Parameters
@@ -37,22 +40,27 @@ async def show_run(
         The agent of the notebook: the same, or the one it is a variant of.
     approver : CellApprover
         Asks in the same cell.
+    look : Look
+        How it is shown.
+    form : AnswerFormat
+        How the answer is read.
     timeout : float or None
         Seconds until the run is stopped.
-    quiet : bool, default False
-        Whether to show the text alone.
     **options
         As for ``agent.run``.
 
     Returns
     -------
-    AgentResult
-        Its next display shows nothing, since the answer is on screen.
+    Formatted
+        The next display of its result shows nothing, since the answer is on
+        screen.
 
     Raises
     ------
     CancelledError
         If the cell is stopped; the run has ended by then.
+    AnswerFormatError
+        If the answer is not what was asked for; it stays on screen.
     RunCancelledError
         If it took longer than ``timeout``.
     TimeoutError
@@ -62,7 +70,7 @@ async def show_run(
     owner.last_run = run
     note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
     renderer = CellRenderer(
-        agent=agent.name, model=agent.model_label, note=note, quiet=quiet
+        agent=agent.name, model=agent.model_label, note=note, look=look
     )
     approver.before_asking = renderer.catch_up
     showing = asyncio.create_task(renderer.follow(run))
@@ -80,8 +88,11 @@ async def show_run(
         raise RunCancelledError(message) from None
     finally:
         await showing
-    mark_displayed(result)
-    return result
+    answer = form.apply(result)
+    if answer.bundle:
+        renderer.replace_answer(answer.bundle)
+    mark_displayed(answer.result)
+    return answer
 
 
 async def _stopped(run: Run) -> None:

@@ -11,7 +11,6 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from notebook_agents.jupyter._words import (
@@ -22,7 +21,10 @@ from notebook_agents.jupyter._words import (
     duration,
     indented,
     is_whole,
+    moment,
     shortened,
+    tokens,
+    whole,
 )
 from notebook_agents.messages import Usage
 
@@ -161,7 +163,7 @@ def header(
         MIME bundle of HTML and plain text.
     """
     mark, colour, word = _STATES[state]
-    parts = [model, word, duration(seconds), _tokens(usage), note]
+    parts = [model, word, duration(seconds), tokens(usage), note]
     rest = " · ".join(part for part in parts if part)
     return _bundle(
         f'<div style="font-size: {_SMALL}; line-height: 1.5; margin: 2px 0 4px">'
@@ -172,13 +174,15 @@ def header(
     )
 
 
-def tool_card(card: ToolCard) -> dict[str, str]:
+def tool_card(card: ToolCard, *, verbose: bool = False) -> dict[str, str]:
     """Give the card of a tool call, collapsed to one line.
 
     Parameters
     ----------
     card : ToolCard
         What is known of the call.
+    verbose : bool, default False
+        Whether it is open, and arguments and result are whole.
 
     Returns
     -------
@@ -190,21 +194,23 @@ def tool_card(card: ToolCard) -> dict[str, str]:
     if card.error:
         done = f"{done} · {shortened(card.error.partition(chr(10))[0], 100)}"
     bar, progress = _progress(card)
+    fit = whole if verbose else capped
     bodies = []
     if card.error:
-        bodies.append(_body("Error", card.detail or card.error))
+        bodies.append(_body("Error", fit(card.detail or card.error)))
     elif card.result:
-        bodies.append(_body("Result", card.result))
-    if not bodies or not is_whole(card.args):
-        bodies.insert(0, _body("Arguments", arguments_text(card.args) or "none"))
+        bodies.append(_body("Result", fit(card.result)))
+    if verbose or not bodies or not is_whole(card.args):
+        args = fit(arguments_text(card.args)) or "none"
+        bodies.insert(0, _body("Arguments", args))
     summary = (
         f'<span style="color: {colour}">{mark}</span> {_call(card)}'
         f'<span style="color: {_DIM}"> · {_text(done)}</span>{bar}'
     )
     plain = f"{mark} {call_text(card.label or card.tool, card.args)} · {done}{progress}"
     if card.result and not card.error:
-        plain += "\n" + indented(capped(card.result))
-    return _bundle(_details(summary, "".join(bodies), colour), plain)
+        plain += "\n" + indented(fit(card.result))
+    return _bundle(_details(summary, "".join(bodies), colour, is_open=verbose), plain)
 
 
 def approval_record(
@@ -251,16 +257,17 @@ def approval_record(
     said = word if not by or by in _OUTCOMES_BY else f"{word} {who}"
     is_edited = asked is not None and dict(asked) != dict(request.args)
     said += ", edited" if is_edited else ""
-    parts = [_moment(at), reason if by != "timeout" else reason or "nobody answered"]
+    parts = [moment(at), reason if by != "timeout" else reason or "nobody answered"]
     rest = " · ".join(part for part in parts if part)
     card = ToolCard(tool=request.tool, args=request.args)
     summary = (
         f'<span style="color: {colour}">{mark}</span> <strong>{_text(said)}:</strong> '
         f'{_call(card)}<span style="color: {_DIM}"> · {_text(rest)}</span>'
     )
-    body = _body("Arguments", arguments_text(request.args) or "none")
+    body = _body("Arguments", capped(arguments_text(request.args)) or "none")
     if is_edited:
-        body += _body("The model had asked for", arguments_text(asked or {}) or "none")
+        before = capped(arguments_text(asked or {})) or "none"
+        body += _body("The model had asked for", before)
     if request.agent:
         body = f'<div style="color: {_DIM}">Asked by {_text(request.agent)}</div>{body}'
     call = call_text(request.tool, request.args)
@@ -296,7 +303,9 @@ def notice(
     )
 
 
-def thinking(text: str, *, title: str = "Thought") -> dict[str, str]:
+def thinking(
+    text: str, *, title: str = "Thought", verbose: bool = False
+) -> dict[str, str]:
     """Give what a model thought, collapsed.
 
     Parameters
@@ -305,6 +314,8 @@ def thinking(text: str, *, title: str = "Thought") -> dict[str, str]:
         The thought; the end of it is shown if it is long.
     title : str
         What the line says, such as "Thinking" while it goes on.
+    verbose : bool, default False
+        Whether it is open, and shown whole.
 
     Returns
     -------
@@ -312,7 +323,7 @@ def thinking(text: str, *, title: str = "Thought") -> dict[str, str]:
         MIME bundle of HTML and plain text.
     """
     body = text.strip()
-    cut = max(0, len(body) - _LONGEST_THOUGHT)
+    cut = 0 if verbose else max(0, len(body) - _LONGEST_THOUGHT)
     body = clean(body[cut:])
     if cut:
         body = f"\N{HORIZONTAL ELLIPSIS} {cut:,} characters before\n{body}"
@@ -322,24 +333,14 @@ def thinking(text: str, *, title: str = "Thought") -> dict[str, str]:
     )
     line = f'<span style="color: {_DIM}">{_text(title)}</span>'
     return _bundle(
-        _details(line, f'<div style="color: {_DIM}">{inner}</div>', _GREY),
+        _details(
+            line, f'<div style="color: {_DIM}">{inner}</div>', _GREY, is_open=verbose
+        ),
         f"{title}:\n{indented(body)}",
     )
 
 
 # Parts
-
-
-def _tokens(usage: Usage | None) -> str:
-    if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
-        return ""
-    arrow = "\N{RIGHTWARDS ARROW}"
-    return f"{usage.prompt_tokens:,} {arrow} {usage.completion_tokens:,} tokens"
-
-
-def _moment(at: float | None) -> str:
-    # One zone for all readers: a notebook is read elsewhere too.
-    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _progress(card: ToolCard) -> tuple[str, str]:
@@ -368,10 +369,10 @@ def _call(card: ToolCard) -> str:
     )
 
 
-def _details(summary: str, body: str, colour: str) -> str:
+def _details(summary: str, body: str, colour: str, *, is_open: bool = False) -> str:
     edge = colour if colour in {_AMBER, _RED} else _EDGE
     return (
-        f'<details style="border-left: 3px solid {edge}; font-size: {_SMALL}; '
+        f'<details{" open" if is_open else ""} style="border-left: 3px solid {edge}; font-size: {_SMALL}; '
         'line-height: 1.5; margin: 4px 0; max-width: 60em; padding: 1px 0 1px 10px">'
         f'<summary style="cursor: pointer">{summary}</summary>'
         f'<div style="padding: 2px 0 4px 16px">{body}</div></details>'
@@ -384,7 +385,7 @@ def _body(title: str, text: str) -> str:
         f'<pre style="background: {_FILL}; border: 0; border-radius: 3px; '
         f"color: inherit; font-family: {_MONO}; font-size: 0.95em; line-height: 1.4; "
         "margin: 2px 0; overflow-wrap: anywhere; padding: 6px 8px; "
-        f'white-space: pre-wrap">{html.escape(capped(text))}</pre>'
+        f'white-space: pre-wrap">{html.escape(text)}</pre>'
     )
 
 

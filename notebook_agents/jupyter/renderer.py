@@ -24,7 +24,9 @@ from notebook_agents.events import (
 )
 from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.html import header
+from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.markdown import safe_markdown
+from notebook_agents.jupyter.segments import TextSegment
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 from notebook_agents.run import Run
@@ -54,16 +56,16 @@ class CellRenderer:
         Names for the line above.
     note : str
         Anything else to say there.
-    quiet : bool, default False
-        Whether to show the text alone.
+    look : Look, optional
+        How the run is shown.
     """
 
     def __init__(
-        self, *, agent: str, model: str, note: str = "", quiet: bool = False
+        self, *, agent: str, model: str, note: str = "", look: Look | None = None
     ) -> None:
-        self._quiet = quiet
+        self._look = look or Look()
         self._names = {"agent": agent, "model": model, "note": note}
-        self._transcript = Transcript()
+        self._transcript = Transcript(self._look)
         self._displays: dict[str, DisplayHandle] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._stale: dict[str, None] = {_HEADER: None}
@@ -108,6 +110,22 @@ class CellRenderer:
         self._read()
         if self._stale.keys() - self._displays.keys() - self._shown_elsewhere:
             self._flush()
+
+    def replace_answer(self, bundle: dict[str, Any]) -> None:
+        """Show the answer as something else than its text.
+
+        Parameters
+        ----------
+        bundle : dict
+            The MIME bundle of that.
+        """
+        parts = self._transcript.segments
+        texts = [part for part in parts if isinstance(part, TextSegment) and part.text]
+        keys = [text.key for text in texts if text.step == texts[-1].step] or ["answer"]
+        self._objects.update({key: {"text/plain": ""} for key in keys})
+        self._objects[keys[0]] = dict(bundle)
+        for key in keys:
+            self._show(key)
 
     def _read(self) -> None:
         events = self._run.recorded if self._run is not None else ()
@@ -182,7 +200,7 @@ class CellRenderer:
         self._last_round = time.monotonic()
 
     def _is_wanted(self, key: str) -> bool:
-        return not self._quiet or key.startswith(_QUIET_PARTS)
+        return not self._look.quiet or key.startswith(_QUIET_PARTS)
 
     def _show(self, key: str) -> None:
         try:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from notebook_agents.jupyter._splitter import Splitter
+from notebook_agents.jupyter._words import clean
 from notebook_agents.jupyter.html import ToolCard, thinking, tool_card
+from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.markdown import safe_markdown
 
 __all__ = [
@@ -69,7 +71,7 @@ class TextSegment(GrowingSegment):
 
     kind = "text"
     limit: int = 4096
-    remote_images: bool = False
+    look: Look = field(default_factory=Look)
     _lead: str = ""
     _splitter: Splitter | None = None
 
@@ -105,10 +107,12 @@ class TextSegment(GrowingSegment):
         self._pieces, self._lead, self._splitter = [], "", None
 
     def bundle(self) -> dict[str, str]:
-        """Give Markdown, and the text as the model wrote it."""
+        """Give Markdown, and the text as the model wrote it, or that alone."""
+        if self.look.verbatim:
+            return {"text/plain": clean(self.text)}
         markdown = safe_markdown(
             self._lead + self.text,
-            remote_images=self.remote_images,
+            remote_images=self.look.remote_images,
             streaming=self.is_open,
         )
         return {"text/markdown": markdown, "text/plain": self.text}
@@ -120,6 +124,7 @@ class ThinkingSegment(GrowingSegment):
 
     kind = "thinking"
     title: str = "Thought"
+    look: Look = field(default_factory=Look)
 
     def add(self, text: str) -> None:
         """Take in more text."""
@@ -130,7 +135,8 @@ class ThinkingSegment(GrowingSegment):
         if not self.text.strip():
             return {"text/html": "", "text/plain": ""}
         going_on = "Thinking\N{HORIZONTAL ELLIPSIS}"
-        return thinking(self.text, title=going_on if self.is_open else self.title)
+        title = going_on if self.is_open else self.title
+        return thinking(self.text, title=title, verbose=self.look.verbose)
 
 
 @dataclass(slots=True)
@@ -139,10 +145,11 @@ class ToolSegment(Segment):
 
     kind = "tool"
     card: ToolCard
+    look: Look = field(default_factory=Look)
 
     def bundle(self) -> dict[str, str]:
         """Give the card."""
-        return tool_card(self.card)
+        return tool_card(self.card, verbose=self.look.verbose)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from notebook_agents.events import (
 )
 from notebook_agents.jupyter._words import duration
 from notebook_agents.jupyter.html import State, ToolCard, approval_record, notice
+from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.segments import (
     ApprovalSegment,
     GrowingSegment,
@@ -76,8 +77,8 @@ class Transcript:
 
     Parameters
     ----------
-    remote_images : bool, default False
-        Whether answers may show images from the web.
+    look : Look, optional
+        How it is shown.
     block_size : int, default 4096
         Size, in characters, from which a text goes on in a new segment.
 
@@ -94,11 +95,11 @@ class Transcript:
     """
 
     def __init__(
-        self, *, remote_images: bool = False, block_size: int = BLOCK_SIZE
+        self, look: Look | None = None, *, block_size: int = BLOCK_SIZE
     ) -> None:
         self.is_finished = False
         """Whether the run has reached its end."""
-        self._remote_images = remote_images
+        self._look = look or Look()
         self._block_size = block_size
         self._segments: dict[str, Segment] = {}
         self._places: dict[str, int] = {}
@@ -220,12 +221,8 @@ class Transcript:
                 self._open = left
                 left.is_open = True
                 return left
-        segment = TextSegment(
-            self._new_key("text"),
-            step,
-            limit=self._block_size,
-            remote_images=self._remote_images,
-        )
+        key = self._new_key("text")
+        segment = TextSegment(key, step, limit=self._block_size, look=self._look)
         self._open = segment
         return self._add(segment)
 
@@ -240,7 +237,8 @@ class Transcript:
                 self._open = left
                 left.is_open = True
                 return left
-        segment = ThinkingSegment(self._new_key("thinking"), step)
+        key = self._new_key("thinking")
+        segment = ThinkingSegment(key, step, look=self._look)
         self._open = segment
         return self._add(segment)
 
@@ -260,7 +258,7 @@ class Transcript:
         key = f"tool:{call_id}"
         key = self._new_key(key) if key in self._segments or not call_id else key
         self._calls[call_id] = key
-        return self._add(ToolSegment(key, step, card))
+        return self._add(ToolSegment(key, step, card, self._look))
 
     def _call(self, event: Event, call_id: str, tool: str) -> ToolSegment:
         segment = self._segments.get(self._calls.get(call_id, ""))

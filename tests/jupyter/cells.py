@@ -68,6 +68,7 @@ class Reply:
     status: str
     texts: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
+    next_inputs: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -122,6 +123,9 @@ class Client:
             timeout=40,
         )
         reply.status = done["content"]["status"]
+        for payload in done["content"].get("payload", ()):
+            if payload["source"] == "set_next_input":
+                reply.next_inputs.append(payload["text"])
         return reply
 
 

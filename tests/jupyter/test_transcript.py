@@ -28,6 +28,7 @@ from notebook_agents.events import (
     event_from_dict,
 )
 from notebook_agents.jupyter._blocks import LineReader
+from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 
@@ -37,8 +38,8 @@ ORIGIN = Origin("r1", "helper")
 class _Story:
     """A transcript, and a short way to tell it events."""
 
-    def __init__(self, **options) -> None:
-        self.transcript = Transcript(**options)
+    def __init__(self, look=None, **options) -> None:
+        self.transcript = Transcript(look, **options)
         self.numbers = itertools.count(1)
         self.events = []
 
@@ -409,7 +410,7 @@ assert not {"IPython", "ipywidgets", "pandas", "pydantic", "httpx"} & set(sys.mo
 
 
 def test_images_are_shown_if_they_may_be():
-    story = _Story(remote_images=True)
+    story = _Story(Look(remote_images=True))
     story.say("![a](https://e.org/a.png)")
     markdown = story.transcript.bundle("text:1")["text/markdown"]
     assert markdown == "![a](https://e.org/a.png)"
@@ -488,3 +489,26 @@ def test_a_bundle_never_has_both_html_and_markdown(tellings):
     for segment in story.transcript.segments:
         rich = "text/markdown" if segment.kind == "text" else "text/html"
         assert set(segment.bundle()) == {rich, "text/plain"}
+
+
+def test_text_can_be_shown_as_it_was_written():
+    story = _Story(Look(verbatim=True), block_size=40)
+    text = "**Not bold** $x$ <b>tag</b>\n\n```\ncode that is long\n```\n" * 3
+    story.say(text)
+    bundles = [story.transcript.bundle(key) for key in story.transcript.keys]
+    assert all(set(bundle) == {"text/plain"} for bundle in bundles)
+    assert "".join(bundle["text/plain"] for bundle in bundles) == text
+
+
+def test_a_verbose_transcript_is_open_and_whole():
+    long = "\n".join(f"line {number}" for number in range(100))
+    story = _Story(Look(verbose=True))
+    story.think(long)
+    story.call(n=1)
+    story.observe(long)
+    thought, card = (story.transcript.bundle(key) for key in ("thinking:1", "tool:c1"))
+    for bundle in (thought, card):
+        assert bundle["text/html"].startswith("<details open ")
+        assert "line 99" in bundle["text/html"]
+        assert "line 99" in bundle["text/plain"]
+    assert "Arguments" in card["text/html"]

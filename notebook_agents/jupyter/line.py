@@ -1,0 +1,94 @@
+"""How the line of a magic is read: its words, and the values of ``-p``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from IPython.core.error import UsageError
+
+__all__ = ["params_of", "split_words"]
+
+# IPython's own splitter cuts -p stop="a b" in two, and keeps or drops quotes
+# as the operating system has it.
+_WORD = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\S)+""")
+_QUOTED = re.compile(
+    r"""(?P<quote>["'])(?P<inner>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
+)
+
+
+def split_words(line: str) -> list[str]:
+    """Split a line at its spaces, but for those in quotes.
+
+    Parameters
+    ----------
+    line : str
+        What follows the name of the magic.
+
+    Returns
+    -------
+    list of str
+        Quotes around a whole word are taken away; JSON keeps its own.
+
+    Examples
+    --------
+    >>> split_words('bot -s "Be brief." -p stop=["a b"]')
+    ['bot', '-s', 'Be brief.', '-p', 'stop=["a b"]']
+    """
+    return [unquoted(word) for word in _WORD.findall(line)]
+
+
+def params_of(pairs: Iterable[str]) -> dict[str, Any]:
+    """Read what was given with ``-p``.
+
+    Parameters
+    ----------
+    pairs : iterable of str
+        Each as ``name=value``; a value is JSON, else text.
+
+    Returns
+    -------
+    dict of str to object
+        Of two values of a name the last.
+
+    Raises
+    ------
+    UsageError
+        If one is no pair.
+
+    Examples
+    --------
+    >>> params_of(["temperature=0", "stop=END", "seed=null"])
+    {'temperature': 0, 'stop': 'END', 'seed': None}
+    """
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not (name and equals):
+            message = f"-p needs NAME=VALUE, as in -p temperature=0, not {pair!r}."
+            raise UsageError(message)
+        params[name] = _value(text)
+    return params
+
+
+def unquoted(word: str) -> str:
+    """Take the quotes around a whole word away."""
+    quoted = _QUOTED.fullmatch(word)
+    if quoted is None:
+        return word
+    if quoted["quote"] == "'":
+        return quoted["inner"]
+    return re.sub(r'\\(["\\])', r"\1", quoted["inner"])
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return unquoted(text)
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(word)

@@ -1,0 +1,219 @@
+"""`Question`: what a ``%%agent`` cell asks, and what becomes of its answer."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from notebook_agents.agent import Agent
+from notebook_agents.errors import NotebookAgentsError
+from notebook_agents.jupyter import kernel
+from notebook_agents.jupyter.approval import CellApprover
+from notebook_agents.jupyter.cell import show_run
+from notebook_agents.jupyter.finding import AgentFinder
+from notebook_agents.jupyter.formats import AnswerFormat, Formatted, format_named
+from notebook_agents.jupyter.interpolation import interpolate
+from notebook_agents.jupyter.line import params_of
+from notebook_agents.jupyter.look import Look
+from notebook_agents.memory.named import open_session
+from notebook_agents.memory.session import MemorySession
+from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.results import AgentResult
+
+__all__ = ["Question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One cell: whom it asks, what, and how it wants the answer.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The line of the cell.
+    shell : InteractiveShell
+        Whose variables are put in, and bound.
+    owner : Agent
+        The agent of the notebook.
+    prompt : str
+        What the cell says.
+    form : AnswerFormat
+        How the answer is read.
+    options : dict
+        What differs from other runs of the agent.
+    """
+
+    args: Any
+    shell: Any
+    owner: Agent
+    prompt: str
+    form: AnswerFormat
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, args: Any, cell: str, *, shell: Any, agents: AgentFinder) -> Question:
+        """Read a cell.
+
+        Parameters
+        ----------
+        args : argparse.Namespace
+            Its line.
+        cell : str
+            The rest.
+        shell : InteractiveShell
+            Whose variables are put in.
+        agents : AgentFinder
+            The agents of the notebook.
+
+        Returns
+        -------
+        Question
+            Ready to be asked.
+
+        Raises
+        ------
+        UsageError
+            If the line cannot be right.
+        """
+        _check(args, cell)
+        form = format_named(args.format, display=lambda value: _bundle(shell, value))
+        form.prepare()
+        variables = {} if args.raw else shell.user_ns
+        owner = agents.find(args.agent)
+        options: dict[str, Any] = {
+            "max_tool_rounds": args.max_steps - 1,
+            "params": params_of(args.param),
+        }
+        memory = _conversation(owner, args)
+        if memory is not None:
+            options["memory"] = memory
+        if args.approve:
+            options["policy"] = args.approve
+        system = interpolate(args.system or "", variables).text or owner.system_prompt
+        if args.system or form.instruction:
+            said = (system, form.instruction)
+            options["system_prompt"] = "\n\n".join(part for part in said if part)
+        return cls(args, shell, owner, _prompt(args, cell, variables), form, options)
+
+    async def ask(self, approver: CellApprover) -> Formatted | None:
+        """Run the agent and show what happens.
+
+        Parameters
+        ----------
+        approver : CellApprover
+            Asks in the same cell.
+
+        Returns
+        -------
+        Formatted or None
+            None if the run failed and that was to be shown alone.
+
+        Raises
+        ------
+        NotebookAgentsError
+            If the run failed.
+        """
+        args, asked = self.args, self.owner
+        if args.model:
+            asked = asked.with_model(args.model)
+        if args.tool or args.no_tools:
+            asked = _with_tools(asked, args.tool)
+        look = Look(
+            quiet=args.quiet, verbose=args.verbose, verbatim=self.form.is_verbatim
+        )
+        try:
+            return await show_run(
+                asked,
+                self.prompt,
+                owner=self.owner,
+                approver=approver,
+                look=look,
+                form=self.form,
+                timeout=args.timeout,
+                **self.options,
+            )
+        except NotebookAgentsError as error:
+            if args.on_error == "raise":
+                raise
+            print(f"{type(error).__name__}: {error}")  # noqa: T201 - as asked for
+            return None
+
+    def take(self, answer: Formatted | None) -> AgentResult[Any] | None:
+        """Bind what ``-o`` names, and propose the code of a next cell.
+
+        Parameters
+        ----------
+        answer : Formatted or None
+            What `ask` gave. In the thread of the cell, which is where a front end
+            is told what comes next.
+
+        Returns
+        -------
+        AgentResult or None
+            The value of the cell.
+        """
+        if answer is None:
+            return None
+        if self.args.out:
+            value = answer.result.output if self.form.binds_value else answer.result
+            self.shell.user_ns[self.args.out] = value
+        if answer.next_cell:
+            self.shell.set_next_input(answer.next_cell, replace=False)
+        return answer.result
+
+
+def _bundle(shell: Any, value: Any) -> dict[str, Any]:
+    bundle: dict[str, Any] = shell.display_formatter.format(value)[0]
+    return bundle
+
+
+def _prompt(args: Any, cell: str, variables: dict[str, Any]) -> str:
+    if args.raw:
+        return cell.strip()
+    put = interpolate(cell.strip(), variables)
+    if put.left:
+        names = ", ".join(f"{{{name}}}" for name in put.left)
+        print(f"left as text: {names}")  # noqa: T201 - in the cell, where it matters
+    return put.text
+
+
+def _with_tools(agent: Agent, names: list[str]) -> Agent:
+    """Give the same agent with these tools alone."""
+    unknown = [name for name in names if name not in agent.tools]
+    if unknown:
+        known = ", ".join(agent.tools) or "none"
+        message = f"{agent.name} has no tool {unknown[0]!r}; its tools: {known}."
+        raise UsageError(message)
+    other = copy.copy(agent)
+    other.tools = {name: agent.tools[name] for name in names}
+    return other
+
+
+def _check(args: Any, cell: str) -> None:
+    problem = ""
+    if not cell.strip():
+        problem = "The cell is empty. Write below %%agent what it should do."
+    elif args.out and not args.out.isidentifier():
+        problem = f"--out needs the name of a variable, not {args.out!r}."
+    elif args.max_steps < 1:
+        problem = f"--max-steps is {args.max_steps}; it must be at least 1."
+    elif args.timeout is not None and args.timeout <= 0:
+        problem = f"--timeout is {args.timeout:g}; it must be more than 0 seconds."
+    elif args.quiet and args.verbose:
+        problem = "--quiet and --verbose say the opposite; choose one."
+    if problem:
+        raise UsageError(problem)
+
+
+def _conversation(agent: Agent, args: Any) -> MemoryBackend | None:
+    """Choose the conversation, so that a cell that runs again writes its own turn."""
+    memory = open_session(args.session) if args.session else agent.memory
+    if args.new:
+        memory.reset()
+    key = kernel.cell_key()
+    if key is not None and isinstance(memory, MemorySession):
+        return memory.turn(key)
+    return memory if args.session else None
