@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import ClassVar
 
 from notebook_agents.jupyter._splitter import Splitter
@@ -20,6 +21,13 @@ __all__ = [
     "ThinkingSegment",
     "ToolSegment",
 ]
+
+
+# Not plain text alone, which JupyterLab would break in the middle of words.
+_AS_WRITTEN = (
+    '<pre style="background: none; border: 0; color: inherit; margin: 0; '
+    'overflow-wrap: anywhere; padding: 0; white-space: pre-wrap">{}</pre>'
+)
 
 
 @dataclass(slots=True)
@@ -109,7 +117,8 @@ class TextSegment(GrowingSegment):
     def bundle(self) -> dict[str, str]:
         """Give Markdown, and the text as the model wrote it, or that alone."""
         if self.look.verbatim:
-            return {"text/plain": clean(self.text)}
+            text = clean(self.text)
+            return {"text/html": _AS_WRITTEN.format(escape(text)), "text/plain": text}
         markdown = safe_markdown(
             self._lead + self.text,
             remote_images=self.look.remote_images,

@@ -57,7 +57,7 @@ def test_text_is_shown_as_it_was_written():
         "%%agent agent -f text -o out\nhi",
         "type(out).__name__",
     )
-    assert mimes(notebook.cells[2])[1:] == [{"text/plain"}]
+    assert mimes(notebook.cells[2])[1:] == [{"text/html", "text/plain"}]
     assert "**bold** $x$\n  <b>two</b>" in text_of(notebook.cells[2])
     assert text_of(notebook.cells[3]) == "'AgentResult'"
 

@@ -496,8 +496,9 @@ def test_text_can_be_shown_as_it_was_written():
     text = "**Not bold** $x$ <b>tag</b>\n\n```\ncode that is long\n```\n" * 3
     story.say(text)
     bundles = [story.transcript.bundle(key) for key in story.transcript.keys]
-    assert all(set(bundle) == {"text/plain"} for bundle in bundles)
+    assert all(set(bundle) == {"text/html", "text/plain"} for bundle in bundles)
     assert "".join(bundle["text/plain"] for bundle in bundles) == text
+    assert "&lt;b&gt;tag&lt;/b&gt;" in bundles[0]["text/html"]
 
 
 def test_a_verbose_transcript_is_open_and_whole():
