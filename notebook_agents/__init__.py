@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         NotebookAgentsError,
     )
     from notebook_agents.events import event_from_dict
+    from notebook_agents.history.budget import HistoryBudget
+    from notebook_agents.history.buffer import HistoryBuffer
     from notebook_agents.memory.in_memory import InMemoryStore
     from notebook_agents.memory.named import list_sessions, open_session
     from notebook_agents.memory.scope import MemoryScope, create_conversation_id
@@ -72,6 +74,8 @@ _HOME = {
     "BaseProvider": "providers.base",
     "CORSConfig": "server",
     "Deny": "approval",
+    "HistoryBudget": "history.budget",
+    "HistoryBuffer": "history.buffer",
     "InMemoryStore": "memory.in_memory",
     "MemoryBackend": "memory.store",
     "MemoryScope": "memory.scope",
@@ -113,6 +117,8 @@ __all__ = [
     "BaseProvider",
     "CORSConfig",
     "Deny",
+    "HistoryBudget",
+    "HistoryBuffer",
     "InMemoryStore",
     "MemoryBackend",
     "MemoryScope",

@@ -6,7 +6,7 @@ import asyncio
 import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack, cast
 
 from notebook_agents.approval import (
     Approver,
@@ -18,8 +18,10 @@ from notebook_agents.approval import (
 from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
+from notebook_agents.history.budget import HistoryBudget, budget_of
+from notebook_agents.history.pipeline import History, Processor, checked_processors
 from notebook_agents.journal import Prompt, open_run, take_over, unfinished_runs
-from notebook_agents.memory.conversation import Conversation, History
+from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
@@ -36,6 +38,7 @@ from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
+from notebook_agents.reading import read_messages
 from notebook_agents.results import AgentResult
 from notebook_agents.run import OnEvent, Run
 from notebook_agents.runnable import Runnable
@@ -50,6 +53,7 @@ KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "params")
 """Options that a run which is resumed has again; policies are not among them."""
 _TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
 """What counts as `tool_calling` also when it comes with a run's params."""
+PRIOR = "prior_messages"
 
 
 class Agent(Runnable):
@@ -99,8 +103,13 @@ class Agent(Runnable):
         single name will do.
     approver : Approver, optional
         A surface of your own to ask on.
-    history : {"full", "final"}, default "full"
-        What the model sees of earlier turns.
+    history : {"full", "final"} or HistoryBudget, default "full"
+        What the model sees of earlier turns: everything, or questions and
+        answers, or what a `HistoryBudget` allows.
+    history_processors : iterable of callable, optional
+        Functions, sync or async, each of which takes the messages of a request
+        as dicts, without the system prompt, and returns those to send. What
+        is stored stays as it is.
     on_event : callable, optional
         Called with each event as a dict, but for tokens and progress.
     name : str, default "agent"
@@ -137,7 +146,8 @@ class Agent(Runnable):
         approval_callback: Callback | None = None,
         approval_tools: str | Iterable[str] | None = None,
         approver: Approver | None = None,
-        history: History = "full",
+        history: Literal["full", "final"] | HistoryBudget = "full",
+        history_processors: Processor | Iterable[Processor] = (),
         on_event: OnEvent | None = None,
         name: str = "agent",
         agent_id: str | None = None,
@@ -170,7 +180,9 @@ class Agent(Runnable):
         self._approval_tools = names_of(approval_tools)
         self._approver = approver
         self._granted = Granted()
-        self._history: History = history
+        self._history = History(
+            budget_of(history), checked_processors(history_processors)
+        )
         self._on_event = on_event
 
     def __repr__(self) -> str:
@@ -289,6 +301,7 @@ class Agent(Runnable):
             provider=self._model.get(),
             tools=dict(self.tools),
             consent=self._consent(options),
+            history=self._history,
             max_rounds=self._rounds(options.get("max_tool_rounds")),
             journal=opened.journal,
             past=deque(opened.steps),
@@ -299,13 +312,13 @@ class Agent(Runnable):
             parallel_tools=self._parallel_tools
             and tool_calling.get("parallel_tool_calls") is not False,
         )
+        prior = options.get(PRIOR)
         conversation = Conversation(
             opened.memory,
             system_prompt=self.system_prompt
             if system_prompt is None
             else system_prompt,
-            history=self._history,
-            prior=options.get("prior_messages"),
+            prior=None if prior is None else read_messages(prior, name=PRIOR),
         )
         run = Run(turn, conversation, on_event=self._on_event)
         if "memory" not in options:

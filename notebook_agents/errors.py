@@ -23,6 +23,7 @@
     ├── GuardrailBlockedError            a guard stopped the text
     ├── RunCancelledError                the run was stopped
     ├── MemoryStoreError                 the store failed (not "not found")
+    ├── HistoryError                     what was said before could not be prepared
     └── ServerError
         └── ServerStartError             the server did not come up
 
@@ -42,6 +43,7 @@ __all__ = [
     "ContentFilteredError",
     "ContextLengthError",
     "GuardrailBlockedError",
+    "HistoryError",
     "MemoryStoreError",
     "MissingExtraError",
     "ModelNotFoundError",
@@ -262,6 +264,10 @@ class RunCancelledError(NotebookAgentsError):
 
 class MemoryStoreError(NotebookAgentsError):
     """A memory store failed, which is not the same as finding nothing."""
+
+
+class HistoryError(NotebookAgentsError):
+    """A history processor failed; nothing was sent, and what is stored stays."""
 
 
 class ServerError(NotebookAgentsError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
@@ -101,12 +101,10 @@ class RunJournal:
         calls : sequence of ToolCall
             Its calls, each with an identifier of its own.
         """
+        said = asdict(replace(reply, tool_calls=()))
         record = {
             "kind": "reply",
-            "text": reply.text,
-            "reasoning": reply.reasoning,
-            "stop_reason": reply.stop_reason,
-            "usage": asdict(reply.usage),
+            "reply": said,
             "calls": [call.to_dict() for call in calls],
         }
         if self._has_begun:
@@ -344,10 +342,6 @@ def _read(records: Sequence[Record]) -> tuple[Mapping[str, Any], list[PastStep]]
 
 
 def _reply(record: Record) -> ModelReply:
-    return ModelReply(
-        text=record["text"],
-        reasoning=record["reasoning"],
-        stop_reason=record["stop_reason"],
-        usage=Usage(**record["usage"]),
-        tool_calls=tuple(ToolCall.from_dict(call) for call in record["calls"]),
-    )
+    calls = tuple(ToolCall.from_dict(call) for call in record["calls"])
+    said = record["reply"]
+    return ModelReply(**{**said, "usage": Usage(**said["usage"]), "tool_calls": calls})

@@ -58,7 +58,6 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
                     yield event
             finally:
                 await events.aclose()
-        turn.usage = turn.usage.plus(turn.reply.usage)
         for thought in thoughts_of(turn, turn.reply):
             yield thought
         if not turn.reply.tool_calls:
@@ -83,12 +82,12 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
 async def ask_model(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model call; its reply is in ``turn.reply`` afterwards."""
     turn.pieces.clear()
-    deltas = base.deltas_of(turn.provider, turn.request())
+    deltas = base.deltas_of(turn.provider, await turn.request())
     try:
         async for sent in deltas:
             delta = mended(sent)
             if isinstance(delta, base.ModelReply):
-                turn.reply = delta
+                turn.take(delta)
                 break
             if isinstance(delta, base.TextDelta):
                 turn.pieces.append(delta.text)

@@ -48,7 +48,9 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         Tokens of the last prompt, of all prompts, written, and of those spent
         on reasoning.
     cost : float or None
-        US dollars; None if the price is not known.
+        US dollars for the model calls that came to their end. None if the price
+        of one is not known, which it never is for a model on your own machine,
+        and without the extra ``cost`` only where the service itself says it.
     steps : int
         Model calls made.
     tool_calls : list of dict
@@ -132,6 +134,11 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     def __repr__(self) -> str:
         return f"<AgentResult: {self.summary()}>"
 
+    @property
+    def total_billable_tokens(self) -> int:
+        """Tokens read and written, all calls together."""
+        return self.prompt_tokens + self.completion_tokens
+
     def summary(self) -> str:
         """Say in a few words what the run took.
 
@@ -140,7 +147,7 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         str
             Such as ``"stop, 2 steps, 1 tool call, 153 tokens, 1.2 s"``.
         """
-        tokens = self.prompt_tokens + self.completion_tokens
+        tokens = self.total_billable_tokens
         parts = [
             self.stop_reason,
             _count(self.steps, "step"),
@@ -175,8 +182,9 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         return {"text/plain": self.answer, "text/markdown": self.answer}
 
 
-_KEYS = tuple(
-    name for name in AgentResult.__dataclass_fields__ if not name.startswith("_")
+_KEYS = (
+    *(name for name in AgentResult.__dataclass_fields__ if not name.startswith("_")),
+    "total_billable_tokens",
 )
 
 

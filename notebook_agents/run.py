@@ -28,6 +28,7 @@ from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.messages import Message, to_dicts
 from notebook_agents.patience import Patience, guarded
+from notebook_agents.pricing import cost_of
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
     AgentResult,
@@ -250,7 +251,7 @@ class Run:
 
     async def _work(self) -> None:
         turn = self._turn
-        turn.prior = await self._conversation.load()
+        turn.prior = turn.history.earlier(await self._conversation.load())
         async with aclosing(run_loop(turn)) as events:
             async for event in events:
                 if turn is not self._turn:
@@ -281,7 +282,8 @@ class Run:
         if error is not None:
             await self._end_early(error)
         errors = await self._keep_turn()
-        self._result = self._make_result(errors)
+        cost = await cost_of(self._turn.model_calls)
+        self._result = self._make_result(errors, cost)
         if isinstance(error, RunCancelledError):
             error.result = self._result
         if error is not None:
@@ -333,7 +335,7 @@ class Run:
             return [f"The turn could not be stored: {error}"]
         return []
 
-    def _make_result(self, errors: list[str]) -> AgentResult[Any]:
+    def _make_result(self, errors: list[str], cost: float | None) -> AgentResult[Any]:
         turn = self._turn
         new = to_dicts([Message("user", turn.prompt), *turn.said])
         usage = turn.usage
@@ -345,6 +347,7 @@ class Run:
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             reasoning_tokens=usage.reasoning_tokens,
+            cost=cost,
             steps=turn.step,
             tool_calls=tool_calls_of(self._events),
             approvals=approvals_of(self._events),

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 
 from notebook_agents.consent import Consent
 from notebook_agents.events import Event, Origin
+from notebook_agents.history.pipeline import History
 from notebook_agents.journal import PastCall, PastStep, RunJournal
 from notebook_agents.messages import Message, ToolCall, Usage
+from notebook_agents.pricing import ModelCall
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
 from notebook_agents.tools.definition import ToolDefinition
 
@@ -40,6 +42,8 @@ class Turn:
         What the model may call.
     consent : Consent
         How calls that need consent are decided.
+    history : History
+        What of the conversation is sent.
     max_rounds : int
         Most rounds of tool calls; one more model call may follow.
     max_tokens, temperature, tool_calling, params
@@ -57,6 +61,7 @@ class Turn:
     provider: BaseProvider
     tools: Mapping[str, ToolDefinition]
     consent: Consent
+    history: History = field(default_factory=History)
     max_rounds: int = 3
     max_tokens: int = 1024
     temperature: float | None = None
@@ -67,11 +72,13 @@ class Turn:
     past: deque[PastStep] = field(default_factory=deque)
 
     prior: Sequence[Message] = field(default=(), init=False)
-    """System prompt and history, as the model will see them."""
+    """System prompt and history, in order; `history` chooses what is sent of it."""
     step: int = field(default=0, init=False)
     """Model calls begun so far."""
     usage: Usage = field(default_factory=Usage, init=False)
     """Token counts so far."""
+    model_calls: list[ModelCall] = field(default_factory=list, init=False)
+    """The model calls that came to their end, for their price."""
     reply: ModelReply = field(default_factory=ModelReply, init=False)
     """The latest reply of the model."""
     recalled: Mapping[str, PastCall] | None = field(default=None, init=False)
@@ -126,22 +133,39 @@ class Turn:
         step = self.past.popleft() if self.past else None
         self.recalled = None if step is None else step.calls
         if step is not None:
-            self.reply = step.reply
+            self.take(step.reply)
         return step is not None
 
-    def request(self) -> ModelRequest:
+    async def request(self) -> ModelRequest:
         """Write down what to ask the model next."""
         tool_calling = dict(self.tool_calling)
         if self.said and tool_calling.get("tool_choice") not in ("auto", "none"):
             # A forced call has been made; forced again, it would never end.
             tool_calling.pop("tool_choice", None)
+        current = [Message("user", self.prompt), *self.said]
         return ModelRequest(
-            messages=[*self.prior, Message("user", self.prompt), *self.said],
+            messages=await self.history.request(self.prior, current),
             tools=[tool.schema for tool in self.tools.values()],
             tool_calling=tool_calling,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
             params=self.params,
+        )
+
+    def take(self, reply: ModelReply) -> None:
+        """Make a reply the latest one, and count its tokens."""
+        self.reply, counts = reply, reply.usage
+        self.usage = self.usage.plus(counts)
+        self.model_calls.append(
+            ModelCall(
+                model=self.provider.model,
+                url=getattr(self.provider, "base_url", ""),
+                prompt_tokens=counts.prompt_tokens,
+                completion_tokens=counts.completion_tokens,
+                cached_tokens=reply.cached_tokens,
+                cache_write_tokens=reply.cache_write_tokens,
+                charged=reply.charged,
+            )
         )
 
     def close_round(self, calls: Sequence[ToolCall], results: Sequence[str]) -> None:

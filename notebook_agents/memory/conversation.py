@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 from notebook_agents.memory.session import (
     MemoryBackend,
@@ -13,10 +13,7 @@ from notebook_agents.memory.session import (
 )
 from notebook_agents.messages import Message
 
-__all__ = ["Conversation", "History"]
-
-History = Literal["full", "final"]
-"""What the model sees of earlier turns: everything, or questions and answers."""
+__all__ = ["Conversation"]
 
 
 class Conversation:
@@ -28,10 +25,8 @@ class Conversation:
         Where earlier turns are.
     system_prompt : str or None
         Sent first, never stored.
-    history : {"full", "final"}
-        What the model sees of earlier turns.
-    prior : iterable of mapping, optional
-        Messages to send instead of what the memory holds.
+    prior : sequence of Message, optional
+        What came before, instead of what the memory holds.
     """
 
     def __init__(
@@ -39,13 +34,11 @@ class Conversation:
         memory: MemoryBackend,
         *,
         system_prompt: str | None = None,
-        history: History = "full",
-        prior: Iterable[Mapping[str, Any]] | None = None,
+        prior: Sequence[Message] | None = None,
     ) -> None:
         self._memory = memory
         self._system_prompt = system_prompt
-        self._history = history
-        self._prior = None if prior is None else [Message.from_dict(m) for m in prior]
+        self._prior = prior
         self._turns = 0
 
     async def load(self) -> list[Message]:
@@ -60,8 +53,6 @@ class Conversation:
         if earlier is None:
             earlier = await load_history(self._memory)
         self._turns = sum(message.role == "user" for message in earlier)
-        if self._history == "final":
-            earlier = [message for message in earlier if not message.intermediate]
         rest = [message for message in earlier if message.role != "system"]
         if self._system_prompt:
             return [Message("system", self._system_prompt), *rest]

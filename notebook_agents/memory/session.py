@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from notebook_agents.memory.record import INTERMEDIATE, from_record
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.messages import Message
+from notebook_agents.reading import read_messages
 
 if TYPE_CHECKING:
     from notebook_agents.memory.store import MemoryStore
@@ -239,7 +240,7 @@ async def load_history(memory: MemoryBackend) -> list[Message]:
     """
     if isinstance(memory, MemorySession):
         return await memory.load()
-    return [Message.from_dict(message) for message in memory.messages]
+    return read_messages(memory.messages, name=f"{type(memory).__name__}.messages")
 
 
 async def save_turn(memory: MemoryBackend, messages: Sequence[Message]) -> None:

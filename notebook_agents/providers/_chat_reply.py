@@ -62,6 +62,7 @@ class ChatReply:
     ) -> None:
         self._service = service
         self._replays = profile.replays
+        self._reports_cost = profile.reports_cost
         self._keep_part = keep
         self._splitter = ThinkSplitter() if profile.splits_think_tags else None
         self._texts: list[str] = []
@@ -171,6 +172,8 @@ class ChatReply:
             reasoning=reasoning,
             usage=_usage(self._usage),
             stop_reason=stop,
+            cached_tokens=_cached(self._usage),
+            charged=_charged(self._usage) if self._reports_cost else None,
         )
 
     # One object of the stream.
@@ -326,6 +329,22 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
         _count(counts.get("completion_tokens")),
         _count(reasoning or counts.get("reasoning_tokens")),
     )
+
+
+def _cached(counts: Mapping[str, Any]) -> int:
+    details = counts.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    return min(
+        _count(cached or counts.get("prompt_cache_hit_tokens")),
+        _count(counts.get("prompt_tokens")),
+    )
+
+
+def _charged(counts: Mapping[str, Any]) -> float | None:
+    cost = counts.get("cost")
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+        return float(cost)
+    return None
 
 
 def _count(value: object) -> int:

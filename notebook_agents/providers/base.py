@@ -115,6 +115,11 @@ class ModelReply:
     stop_reason : str
         ``"stop"``, ``"tool_calls"``, ``"length"``, ``"refusal"`` or
         ``"content_filter"``.
+    cached_tokens, cache_write_tokens : int
+        Of the prompt, the tokens that came from the cache of the service, and
+        those that were put there; 0 if it does not say.
+    charged : float or None
+        US dollars, if the service says what it charged.
     """
 
     text: str = ""
@@ -122,6 +127,9 @@ class ModelReply:
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    charged: float | None = None
 
 
 Delta = TextDelta | ReasoningDelta | RetryDelta | ModelReply

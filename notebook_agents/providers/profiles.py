@@ -35,6 +35,8 @@ class ChatProfile:
     replays : {"reasoning_content", "reasoning_details"}, optional
         The part of a reply with tool calls that has to be sent back with them,
         within the same turn.
+    reports_cost : bool
+        Whether ``usage.cost`` of a reply is what was charged, in US dollars.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class ChatProfile:
     effort_with_tools: str | None = None
     splits_think_tags: bool = True
     replays: str | None = None
+    reports_cost: bool = False
 
 
 _THINKS: dict[str, Any] = {
@@ -79,6 +82,7 @@ _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "sends_strict": True,
             "splits_think_tags": False,
             "replays": "reasoning_details",
+            "reports_cost": True,
         },
     ),
     (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from notebook_agents import InMemoryStore, Message
 from notebook_agents.memory.conversation import Conversation
 
@@ -16,20 +14,11 @@ def a_session(*records):
 
 
 QUESTION = {"role": "user", "content": "1"}
-STEP = {"role": "assistant", "content": "plan", "intermediate": True}
 ANSWER = {"role": "assistant", "content": "one"}
 
 
 async def contents(conversation):
     return [message.content for message in await conversation.load()]
-
-
-@pytest.mark.parametrize(
-    ("history", "seen"), [("full", ["1", "plan", "one"]), ("final", ["1", "one"])]
-)
-async def test_the_history_is_everything_or_the_finals(history, seen):
-    session = a_session(QUESTION, STEP, ANSWER)
-    assert await contents(Conversation(session, history=history)) == seen
 
 
 async def test_the_system_prompt_is_first_and_the_only_one():
@@ -39,7 +28,8 @@ async def test_the_system_prompt_is_first_and_the_only_one():
 
 
 async def test_prior_messages_replace_what_is_stored():
-    conversation = Conversation(a_session(QUESTION), prior=[ANSWER])
+    prior = [Message("assistant", "one")]
+    conversation = Conversation(a_session(QUESTION), prior=prior)
     assert await contents(conversation) == ["one"]
 
 
