@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from notebook_agents.memory.sqlite import SQLiteStore
     from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
     from notebook_agents.messages import Message, ToolCall
+    from notebook_agents.orchestrator import Orchestrator
     from notebook_agents.policy import ApprovalPolicy
     from notebook_agents.providers.base import BaseProvider, ProviderResponse
     from notebook_agents.providers.registry import register_provider
@@ -83,6 +84,7 @@ _HOME = {
     "MemoryStore": "memory.store",
     "Message": "messages",
     "NotebookAgentsError": "errors",
+    "Orchestrator": "orchestrator",
     "ProviderResponse": "providers.base",
     "Respond": "approval",
     "Run": "run",
@@ -126,6 +128,7 @@ __all__ = [
     "MemoryStore",
     "Message",
     "NotebookAgentsError",
+    "Orchestrator",
     "ProviderResponse",
     "Respond",
     "Run",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal
 
 from notebook_agents.approval import (
     Approver,
@@ -16,14 +15,14 @@ from notebook_agents.approval import (
     enclosing_approver,
 )
 from notebook_agents.consent import Consent, Granted, names_of, person_of
+from notebook_agents.delegation import brief, delegated
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
 from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
-from notebook_agents.journal import Prompt, open_run, take_over, unfinished_runs
+from notebook_agents.journal import Prompt, open_run
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
-from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.options import (
     RunOptions,
@@ -39,9 +38,9 @@ from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
 from notebook_agents.reading import read_messages
-from notebook_agents.results import AgentResult
+from notebook_agents.resumable import Resumable
 from notebook_agents.run import OnEvent, Run
-from notebook_agents.runnable import Runnable
+from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.turn import Turn
@@ -56,7 +55,7 @@ _TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
 PRIOR = "prior_messages"
 
 
-class Agent(Runnable):
+class Agent(Resumable):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed
@@ -216,6 +215,57 @@ class Agent(Runnable):
         other._model = LazyProvider(client)  # noqa: SLF001 - of the same class
         return other
 
+    def or_on(self, other: Agent) -> Agent:
+        """Give this agent, on the model of another one where it names none.
+
+        Parameters
+        ----------
+        other : Agent
+            Whose model to use.
+
+        Returns
+        -------
+        Agent
+            This one, or the same on another model.
+        """
+        if self._model.is_named:
+            return self
+        return self.with_model(other._model.get())
+
+    def as_tool(
+        self, name: str | None = None, description: str | None = None
+    ) -> Callable[..., Any]:
+        """Give a tool with which another agent asks this one.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name for the model; the agent's own when left out.
+        description : str, optional
+            What it is good for; the beginning of its system prompt when left out.
+
+        Returns
+        -------
+        callable
+            ``(task: str) -> str``, for the ``tools`` of another agent. Each task
+            is a conversation of its own.
+
+        Examples
+        --------
+        >>> from notebook_agents import Agent, ScriptedProvider, call
+        >>> poet = Agent(ScriptedProvider(["Roses are red."]), name="poet")
+        >>> script = [call("poet", task="A line"), "Here it is."]
+        >>> result = Agent(ScriptedProvider(script), [poet.as_tool()]).run_sync("Go")
+        >>> result.tool_calls[0]["content"]
+        'Roses are red.'
+        """
+
+        async def ask(task: str) -> str:
+            return await delegated(self, task)
+
+        about = description or f"Ask {self.name}. {brief(self.system_prompt)}".strip()
+        return tool(name=name or self.name, description=about)(ask)
+
     def add_tool(self, function: Callable[..., Any]) -> None:
         """Let the model call one more function.
 
@@ -230,56 +280,6 @@ class Agent(Runnable):
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
-
-    def unfinished(self) -> list[UnfinishedRun]:
-        """List the runs of the agent's conversation that were cut off.
-
-        Returns
-        -------
-        list of UnfinishedRun
-            Dicts with ``run_id``, ``prompt`` and ``began_at`` (ms since 1970,
-            UTC), the oldest first. Runs that go on are among them; none where
-            the conversation is kept in this process only.
-        """
-        return unfinished_runs(self.memory)
-
-    async def resume(
-        self,
-        run_id: str | None = None,
-        *,
-        force: bool = False,
-        **options: Unpack[RunOptions],
-    ) -> AgentResult[Any]:
-        """Go on with a run whose process was killed.
-
-        Results that there were are kept, questions are asked again, and a tool
-        that was at work is not run again: the model is told that nobody knows
-        whether it took effect.
-
-        Parameters
-        ----------
-        run_id : str, optional
-            Which of `unfinished`; may be left out if there is one.
-        force : bool, default False
-            Whether to take it even if its process seems to be at work.
-        **options
-            As in `RunOptions`; prompt, history and rounds are those of the run.
-
-        Returns
-        -------
-        AgentResult
-            The outcome of the whole run, with everything that happened.
-
-        Raises
-        ------
-        AgentConfigurationError
-            If there is no such run, or it goes on elsewhere.
-        """
-        memory = options.get("memory")
-        memory = self.memory if memory is None else memory
-        resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
-        kept = cast("RunOptions", {**resumed.settings, **options})
-        return await self._ask(resumed, kept)
 
     def _begin(self, message: Prompt, options: RunOptions) -> Run:
         """Start a run on the running loop."""

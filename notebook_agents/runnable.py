@@ -12,7 +12,7 @@ from notebook_agents.options import RunOptions, spelled_out
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
 from notebook_agents.stream import AgentStream
-from notebook_agents.sync import on_agent_loop, run_sync
+from notebook_agents.sync import current_waiter, on_agent_loop, run_sync
 from notebook_agents.waiting import Waiter, running_loop
 
 __all__ = ["Runnable"]
@@ -135,6 +135,31 @@ class Runnable(ABC):
         if host is not None:
             options.setdefault("approver", host.approver())
         return on_agent_loop(lambda: self._begin(message, options))
+
+    def start_inside(self, message: str, **options: Unpack[RunOptions]) -> Run:
+        """Ask on behalf of the tool that runs here, and return at once.
+
+        What the new run asks and runs in the cell goes where that of the tool's
+        own run goes.
+
+        Parameters
+        ----------
+        message : str
+            What the agent should do.
+        **options
+            As in `RunOptions`.
+
+        Returns
+        -------
+        Run
+            Whoever starts it has to cancel it when the tool is cancelled.
+        """
+        waiter = current_waiter()
+        if waiter is None:
+            return self._begin(message, options)
+        # An async tool may run on the loop of the cell; runs stay where the
+        # cell's own run is.
+        return on_agent_loop(lambda: self._begin(message, options), waiter)
 
     async def _ask(self, message: Prompt, options: RunOptions) -> AgentResult[Any]:
         host = current_host()

@@ -50,6 +50,13 @@ class LazyProvider:
         return f"{self._spec}:{self._model}" if self._model else self._spec
 
     @property
+    def is_named(self) -> bool:
+        """Whether the user said which model, or at least whose."""
+        return self._spec is not None or (
+            self._choice is None and self._made is not None
+        )
+
+    @property
     def reason(self) -> str:
         """Why that model was chosen; empty if the user named it."""
         return self._choice.reason if self._choice else ""

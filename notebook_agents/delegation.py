@@ -1,0 +1,64 @@
+"""One agent asked by another, in the middle of a tool call."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+
+from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.runnable import Runnable
+from notebook_agents.telling import OnEvent, Teller
+
+__all__ = ["brief", "delegated"]
+
+LONGEST_BRIEF = 300
+
+
+def brief(instructions: str | None) -> str:
+    """Give what another agent reads of an agent's own instructions, on one line."""
+    return textwrap.shorten(instructions or "", LONGEST_BRIEF)
+
+
+async def delegated(
+    agent: Runnable, task: str, *, on_event: OnEvent | None = None
+) -> str:
+    """Ask an agent on behalf of the run whose tool runs here.
+
+    Its tools run and ask where those of that run do. The conversation is one of
+    its own, so tasks that are handed out at the same time do not meet.
+
+    Parameters
+    ----------
+    agent : Runnable
+        Who is asked.
+    task : str
+        What it should do.
+    on_event : callable, optional
+        Told what happens, besides the agent's own.
+
+    Returns
+    -------
+    str
+        The answer.
+
+    Raises
+    ------
+    NotebookAgentsError
+        If it failed.
+    CancelledError
+        If this is cancelled; the run has ended by then.
+    """
+    run = agent.start_inside(task, memory=InMemoryStore().session())
+    teller = Teller(on_event)
+    try:
+        events = run.events()
+        try:
+            async for event in events:
+                await teller.tell(event)
+        finally:
+            await events.aclose()
+        return str(await run.result())
+    except asyncio.CancelledError:
+        run.cancel()
+        await run.ended()
+        raise

@@ -1,0 +1,139 @@
+"""`Orchestrator`: an agent that hands tasks to other agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from notebook_agents.agent import Agent
+from notebook_agents.delegation import brief, delegated
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.history.budget import HistoryBudget
+from notebook_agents.providers.base import BaseProvider
+from notebook_agents.telling import OnEvent
+from notebook_agents.tools.decorator import tool
+from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.derivation import to_tool_definition
+
+__all__ = ["Orchestrator"]
+
+SYSTEM_PROMPT = """\
+You lead a team. Hand each part of the work to the member who fits best, with
+everything that member needs to know in the task; they see nothing else. Parts
+that do not depend on each other are handed out in the same step. When you have
+what you need, answer the user yourself.
+
+Members:
+{members}"""
+DELEGATE = "Hand a task to a member of the team and get their answer."
+
+
+class Orchestrator(Agent):
+    """An agent with one tool, ``delegate(agent_name, task)``.
+
+    It is asked, shown and served like any other agent. What a member says is
+    the result of the call; its own tools, memory and guards are its own.
+
+    Parameters
+    ----------
+    client : str or BaseProvider, optional
+        As for `Agent`. Members that name no model answer with the same one.
+    sub_agents : mapping of str to Agent
+        The members, by the name under which tasks are handed to them.
+    history_max_tokens : int, default 8000
+        How much of its conversation the orchestrator sees, in tokens.
+    system_prompt : str, optional
+        Instead of the built-in one; ``{members}`` in it stands for the list.
+    max_steps : int, default 10
+        Most model calls of a run.
+    max_tokens : int, default 4096
+        Most tokens of visible output of one model call.
+    on_event : callable, optional
+        Called with each event as a dict; those of a member also have
+        ``delegated_to``, its name.
+    name : str, default "orchestrator"
+        Name shown to people.
+    **options
+        Anything else that an `Agent` takes.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If there are no members.
+
+    Examples
+    --------
+    >>> from notebook_agents import Agent, Orchestrator, ScriptedProvider, call
+    >>> poet = Agent(ScriptedProvider(["Roses are red."]), name="poet")
+    >>> script = [call("delegate", agent_name="poet", task="A line"), "Here it is."]
+    >>> team = Orchestrator(ScriptedProvider(script), {"poet": poet})
+    >>> result = team.run_sync("Write a line")
+    >>> result.tool_calls[0]["content"]
+    'Roses are red.'
+    """
+
+    def __init__(
+        self,
+        client: str | BaseProvider | None = None,
+        sub_agents: Mapping[str, Agent] | None = None,
+        *,
+        history_max_tokens: int = 8000,
+        system_prompt: str | None = None,
+        max_steps: int | None = 10,
+        max_tokens: int = 4096,
+        on_event: OnEvent | None = None,
+        name: str = "orchestrator",
+        **options: Any,
+    ) -> None:
+        if not sub_agents:
+            message = (
+                "An Orchestrator needs members: Orchestrator(client, {name: agent})."
+            )
+            raise AgentConfigurationError(message)
+        members = "\n".join(f"- {_about(*member)}" for member in sub_agents.items())
+        prompt = SYSTEM_PROMPT if system_prompt is None else system_prompt
+        super().__init__(
+            client,
+            [self._delegate_tool()],
+            system_prompt=prompt.replace("{members}", members),
+            history=HistoryBudget(max_tokens=history_max_tokens),
+            max_steps=max_steps,
+            max_tokens=max_tokens,
+            on_event=on_event,
+            name=name,
+            **options,
+        )
+        self.sub_agents = dict(sub_agents)
+        """The members, by name."""
+
+    async def _delegate(self, agent_name: str, task: str) -> str:
+        member = self.sub_agents.get(agent_name)
+        if member is None:
+            known = ", ".join(self.sub_agents)
+            return f"There is no member {agent_name!r}. Members: {known}."
+        on_event = self._on_event
+        tell = None
+        if on_event is not None:
+            tell = _tagged(on_event, agent_name)
+        return await delegated(member.or_on(self), task, on_event=tell)
+
+    def _delegate_tool(self) -> ToolDefinition:
+        async def delegate(
+            agent_name: Annotated[str, "Which member."],
+            task: Annotated[str, "All they need to know; they see nothing else."],
+        ) -> str:
+            return await self._delegate(agent_name, task)
+
+        return to_tool_definition(tool(description=DELEGATE)(delegate))
+
+
+def _about(name: str, agent: Agent) -> str:
+    """Say what a member is good for, as far as the agent says it."""
+    instructions = brief(agent.system_prompt)
+    about = f"{name}: {instructions}" if instructions else name
+    tools = ", ".join(agent.tools)
+    return f"{about} (tools: {tools})" if tools else about
+
+
+def _tagged(on_event: OnEvent, name: str) -> OnEvent:
+    return lambda event: on_event({**event, "delegated_to": name})

@@ -1,0 +1,71 @@
+"""`Resumable`: what goes on with a run whose process was killed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Unpack, cast
+
+from notebook_agents.journal import take_over, unfinished_runs
+from notebook_agents.memory.journal import UnfinishedRun
+from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.options import RunOptions
+from notebook_agents.results import AgentResult
+from notebook_agents.runnable import Runnable
+
+__all__ = ["Resumable"]
+
+
+class Resumable(Runnable):
+    """What can be asked, in a conversation that may outlive the process."""
+
+    memory: MemoryBackend
+
+    def unfinished(self) -> list[UnfinishedRun]:
+        """List the runs of the agent's conversation that were cut off.
+
+        Returns
+        -------
+        list of UnfinishedRun
+            Dicts with ``run_id``, ``prompt`` and ``began_at`` (ms since 1970,
+            UTC), the oldest first. Runs that go on are among them; none where
+            the conversation is kept in this process only.
+        """
+        return unfinished_runs(self.memory)
+
+    async def resume(
+        self,
+        run_id: str | None = None,
+        *,
+        force: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> AgentResult[Any]:
+        """Go on with a run whose process was killed.
+
+        Results that there were are kept, questions are asked again, and a tool
+        that was at work is not run again: the model is told that nobody knows
+        whether it took effect.
+
+        Parameters
+        ----------
+        run_id : str, optional
+            Which of `unfinished`; may be left out if there is one.
+        force : bool, default False
+            Whether to take it even if its process seems to be at work.
+        **options
+            As in `RunOptions`; prompt, history and rounds are those of the run.
+
+        Returns
+        -------
+        AgentResult
+            The outcome of the whole run, with everything that happened.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no such run, or it goes on elsewhere.
+        """
+        memory = options.get("memory")
+        memory = self.memory if memory is None else memory
+        resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
+        kept = cast("RunOptions", {**resumed.settings, **options})
+        return await self._ask(resumed, kept)

@@ -1,0 +1,169 @@
+"""An orchestrator hands tasks to other agents."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from notebook_agents import (
+    Agent,
+    Allow,
+    Orchestrator,
+    ScriptedProvider,
+    call,
+    tool,
+)
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.testing import EchoProvider, EventRecorder, FunctionProvider
+
+
+def team(*script, members=None, **options):
+    """Give an orchestrator that follows a script, and its members."""
+    members = members or {"poet": Agent(EchoProvider("poem: "), name="poet")}
+    return Orchestrator(ScriptedProvider(script), members, **options)
+
+
+def delegate(name, task):
+    return call("delegate", agent_name=name, task=task)
+
+
+async def test_what_a_member_says_is_the_result_of_the_call():
+    result = await team(delegate("poet", "roses"), "Done.").run("Go")
+    assert str(result) == "Done."
+    assert result.tool_calls[0]["content"] == "poem: roses"
+
+
+async def test_a_member_that_is_not_there_is_said_in_the_result():
+    result = await team(delegate("cook", "soup"), "Done.").run("Go")
+    said = result.tool_calls[0]["content"]
+    assert said == "There is no member 'cook'. Members: poet."
+
+
+async def test_a_member_that_fails_is_an_error_the_model_can_react_to():
+    broken = Agent(ScriptedProvider([ValueError("out of ink")]))
+    agent = team(delegate("poet", "roses"), "Done.", members={"poet": broken})
+    result = await agent.run("Go")
+    assert "out of ink" in result.tool_calls[0]["content"]
+    assert str(result) == "Done."
+
+
+async def test_two_tasks_for_the_same_member_run_at_once_and_do_not_meet():
+    both = asyncio.Barrier(2)
+    seen = []
+
+    async def answer(request):
+        seen.append([message.content for message in request.messages])
+        await asyncio.wait_for(both.wait(), 5)
+        return f"done: {request.messages[-1].content}"
+
+    member = Agent(FunctionProvider(answer))
+    tasks = [delegate("m", "one"), delegate("m", "two")]
+    result = await team(tasks, "Both.", members={"m": member}).run("Go")
+    contents = [each["content"] for each in result.tool_calls]
+    assert contents == ["done: one", "done: two"]
+    assert sorted(seen) == [["one"], ["two"]]
+    assert member.memory.messages == []
+
+
+async def test_events_of_a_member_are_tagged_and_its_own_listener_stays():
+    own, all_events = EventRecorder(), EventRecorder()
+    member = Agent(ScriptedProvider(["one", "two"]), on_event=own)
+    listener = member._on_event
+    tasks = [delegate("m", "one"), delegate("m", "two")]
+    agent = team(tasks, "Both.", members={"m": member}, on_event=all_events)
+    await agent.run("Go")
+    assert member._on_event is listener
+    assert own.kinds.count("answer") == 2
+    assert not any("delegated_to" in event for event in own.events)
+    tagged = [e for e in all_events.events if e.get("delegated_to") == "m"]
+    assert [e["event"] for e in tagged].count("answer") == 2
+    plain = [e["event"] for e in all_events.events if "delegated_to" not in e]
+    assert plain == ["task", "action", "action", "observation", "observation", "answer"]
+
+
+async def test_a_member_without_a_model_answers_with_that_of_the_orchestrator():
+    provider = ScriptedProvider([delegate("m", "task"), "from the member", "Done."])
+    agent = Orchestrator(provider, {"m": Agent(system_prompt="Be a member.")})
+    result = await agent.run("Go")
+    assert result.tool_calls[0]["content"] == "from the member"
+    assert provider.requests[1].messages[0].content == "Be a member."
+
+
+async def test_the_orchestrator_reads_who_its_members_are():
+    def search(query: str) -> str:
+        return query
+
+    member = Agent("local", [search], system_prompt="You find\nthings.")
+    agent = team("Hi.", members={"finder": member})
+    await agent.run("Go")
+    prompt = agent._model.get().requests[0].messages[0].content
+    assert "- finder: You find things. (tools: search)" in prompt
+
+
+async def test_the_history_of_an_orchestrator_stays_within_its_budget():
+    answers = ["x" * 4000, "y" * 4000, "z" * 4000]
+    agent = team(*answers, history_max_tokens=1500)
+    for question in ("1?", "2?", "3?"):
+        await agent.run(question)
+    sent = agent._model.get().requests[-1].messages
+    assert sum(len(message.content) for message in sent[1:]) < 6000
+    assert len(agent.memory.messages) == 6
+
+
+async def test_a_tool_of_a_member_asks_where_the_orchestrator_asks():
+    asked = []
+
+    class Person:
+        async def ask(self, pending):
+            asked.append((pending.request.agent, pending.request.tool))
+            pending.decide(Allow(), by="person")
+
+    @tool(approval=True)
+    def rm(path: str) -> str:
+        return f"removed {path}"
+
+    member = Agent(ScriptedProvider([call("rm", path="a"), "Gone."]), [rm], name="rm")
+    script = [delegate("m", "clean up"), "Done."]
+    agent = team(*script, members={"m": member}, approver=Person())
+    result = await agent.run("Go")
+    assert asked == [("rm", "rm")]
+    assert result.tool_calls[0]["content"] == "Gone."
+
+
+async def test_stopping_the_orchestrator_stops_its_members():
+    started, ended = asyncio.Event(), []
+
+    async def answer(_):
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append("stopped")
+
+    members = {"m": Agent(FunctionProvider(answer))}
+    run = team(delegate("m", "work"), members=members).start("Go")
+    await asyncio.wait_for(started.wait(), 5)
+    run.cancel()
+    await asyncio.wait_for(run.ended(), 5)
+    assert ended == ["stopped"]
+
+
+def test_an_orchestrator_needs_members():
+    with pytest.raises(AgentConfigurationError, match="members"):
+        Orchestrator(ScriptedProvider([]))
+
+
+async def test_an_agent_can_be_the_tool_of_another_one():
+    poet = Agent(EchoProvider("poem: "), name="poet", system_prompt="Write poems.")
+    agent = Agent(ScriptedProvider([call("poet", task="roses"), "."]), [poet.as_tool()])
+    result = await agent.run("Go")
+    assert result.tool_calls[0]["content"] == "poem: roses"
+    schema = agent.tools["poet"].schema["function"]
+    assert schema["description"] == "Ask poet. Write poems."
+
+
+def test_an_agent_as_a_tool_works_from_a_cell_that_blocks():
+    poet = Agent(EchoProvider(), name="poet")
+    agent = Agent(ScriptedProvider([call("poet", task="roses"), "."]), [poet.as_tool()])
+    assert agent.run_sync("Go").tool_calls[0]["content"] == "roses"
