@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Respond,
         Stop,
     )
+    from notebook_agents.budget import Budget
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
@@ -73,6 +74,7 @@ _HOME = {
     "ApprovalPolicy": "policy",
     "ApprovalRequest": "approval",
     "BaseProvider": "providers.base",
+    "Budget": "budget",
     "CORSConfig": "server",
     "Deny": "approval",
     "HistoryBudget": "history.budget",
@@ -117,6 +119,7 @@ __all__ = [
     "ApprovalPolicy",
     "ApprovalRequest",
     "BaseProvider",
+    "Budget",
     "CORSConfig",
     "Deny",
     "HistoryBudget",

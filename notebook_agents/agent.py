@@ -14,6 +14,7 @@ from notebook_agents.approval import (
     NobodyApprover,
     enclosing_approver,
 )
+from notebook_agents.budget import Budget, meter_for
 from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.delegation import brief, delegated
 from notebook_agents.errors import AgentConfigurationError
@@ -109,6 +110,8 @@ class Agent(Resumable):
         Functions, sync or async, each of which takes the messages of a request
         as dicts, without the system prompt, and returns those to send. What
         is stored stays as it is.
+    budget : Budget, optional
+        What a run may spend.
     on_event : callable, optional
         Called with each event as a dict, but for tokens and progress.
     name : str, default "agent"
@@ -147,6 +150,7 @@ class Agent(Resumable):
         approver: Approver | None = None,
         history: Literal["full", "final"] | HistoryBudget = "full",
         history_processors: Processor | Iterable[Processor] = (),
+        budget: Budget | None = None,
         on_event: OnEvent | None = None,
         name: str = "agent",
         agent_id: str | None = None,
@@ -182,6 +186,7 @@ class Agent(Resumable):
         self._history = History(
             budget_of(history), checked_processors(history_processors)
         )
+        self._budget = budget
         self._on_event = on_event
 
     def __repr__(self) -> str:
@@ -303,6 +308,7 @@ class Agent(Resumable):
             consent=self._consent(options),
             history=self._history,
             max_rounds=self._rounds(options.get("max_tool_rounds")),
+            meter=meter_for(self._budget),
             journal=opened.journal,
             past=deque(opened.steps),
             max_tokens=params.pop("max_tokens", self._max_tokens),

@@ -160,7 +160,11 @@ class PendingApproval:
 
 
 class Approver(Protocol):
-    """A surface on which a person, or something in their place, can answer."""
+    """A surface on which a person, or something in their place, can answer.
+
+    One with an attribute ``can_ask`` that is false has nobody there: it gets
+    only questions about tools, and denies them.
+    """
 
     async def ask(self, pending: PendingApproval) -> None:
         """Put the question and call `PendingApproval.decide` with the answer.
@@ -236,6 +240,8 @@ class CallbackApprover:
 
 class NobodyApprover:
     """Deny, because nobody is there to ask, and name the flag that allows."""
+
+    can_ask = False
 
     def __init__(self, flag: str = 'policy="allow"') -> None:
         self._flag = flag

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
+from notebook_agents.budget import spend_like
 from notebook_agents.decisions import said_with
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
@@ -22,6 +22,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ToolErrorEvent,
 )
+from notebook_agents.flattening import Events
 from notebook_agents.journal import PastCall
 from notebook_agents.messages import ToolCall
 from notebook_agents.policy import Ruling
@@ -132,40 +133,15 @@ def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
     return PreparedCall(_valid(call), definition, bound, ruling=ruling)
 
 
-async def settle_call(
-    turn: Turn, prepared: PreparedCall
-) -> AsyncGenerator[Event, None]:
-    """Ask, run and observe one call.
-
-    Parameters
-    ----------
-    turn : Turn
-        The turn it belongs to.
-    prepared : PreparedCall
-        The call; its ``result`` is set at the end.
-
-    Yields
-    ------
-    Event
-        What happens on the way, an `ObservationEvent` last.
-
-    Raises
-    ------
-    StopRequested
-        If a person chose to end the run.
-    """
+async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
+    """Ask, run and observe one call; its ``result`` is set at the end."""
     definition, bound = prepared.definition, prepared.bound
     if definition is None or bound is None:
         for event in await _without_running(turn, prepared):
             yield event
         return
     if prepared.ruling is not None:
-        events = _consent(turn, definition, bound, prepared)
-        try:
-            async for event in events:
-                yield event
-        finally:
-            await events.aclose()
+        yield _consent(turn, definition, bound, prepared)
         decision = prepared.decision
         if isinstance(decision, Deny | Stop):
             yield await _observed(turn, prepared, _denial(decision), status="denied")
@@ -197,6 +173,8 @@ async def _get_ready(
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none()
     ask_like(turn.consent.approver)
+    if turn.meter is not None:
+        spend_like(turn.meter)
     if turn.journal is not None:
         await turn.journal.began(prepared.call.id)
 
@@ -244,7 +222,7 @@ async def _consent(
     definition: ToolDefinition,
     bound: BoundCall,
     prepared: PreparedCall,
-) -> AsyncGenerator[Event, None]:
+) -> Events:
     consent = turn.consent
     request = consent.request(
         definition,
@@ -273,6 +251,7 @@ async def _consent(
     yield turn.event(
         ApprovalResultEvent,
         request_id=request.id,
+        tool=definition.name,
         call_id=prepared.call.id,
         decision=decision.kind,
         args=(prepared.edited or bound).values,

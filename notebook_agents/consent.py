@@ -183,12 +183,22 @@ class Consent:
         self, pending: PendingApproval, definition: ToolDefinition
     ) -> Decision:
         """Put a question, wait for its answer, and remember `Always`."""
-        decision = await settle(pending, self.approver, timeout=self.timeout)
+        decision = await self.answer(pending)
         if isinstance(decision, Always):
             args = pending.request.args
             self.granted.add(self.person, definition, decision, args)
             self._answer_others(definition)
         return decision
+
+    async def answer(self, pending: PendingApproval) -> Decision:
+        """Put a question and wait for its answer."""
+        return await settle(pending, self.approver, timeout=self.timeout)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is there, and is to be asked."""
+        mode = self.policy.mode or get_settings().approve or "ask"
+        return mode == "ask" and getattr(self.approver, "can_ask", True)
 
     def _answer_others(self, definition: ToolDefinition) -> None:
         """Answer the questions that are open and need not be, after an `Always`."""
@@ -214,16 +224,29 @@ class Consent:
         ApprovalRequest
             The question, with its expiry.
         """
-        now = time.time()
-        return ApprovalRequest(
+        return self.question(
             tool=definition.name,
             description=definition.description,
             risk=definition.risk,
             schema=definition.schema["function"]["parameters"],
-            requested_at=now,
-            expires_at=now + self.timeout,
             **facts,
         )
+
+    def question(self, **facts: Any) -> ApprovalRequest:
+        """Write a question about anything, with its expiry.
+
+        Parameters
+        ----------
+        **facts : object
+            The other fields of the request.
+
+        Returns
+        -------
+        ApprovalRequest
+            The question.
+        """
+        now = time.time()
+        return ApprovalRequest(requested_at=now, expires_at=now + self.timeout, **facts)
 
 
 def names_of(tools: str | Iterable[str] | None) -> frozenset[str] | None:

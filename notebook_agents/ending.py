@@ -42,14 +42,18 @@ def last_events(
     Event
         To be added to the others, an `ErrorEvent` last.
     """
-    is_stopped = isinstance(error, RunCancelledError)
-    mark = STOPPED if is_stopped else FAILED
-    stop_reason = "cancelled" if is_stopped else "error"
+    if turn.crossing is not None:
+        mark, reason, detail = f"[{turn.crossing.said()}]", "budget", str(error)
+        stop_reason = "budget"
+    elif isinstance(error, RunCancelledError):
+        mark, reason, detail = STOPPED, "cancelled", "The run was stopped."
+        stop_reason = "cancelled"
+    else:
+        mark, reason, detail = FAILED, type(error).__name__, str(error)
+        stop_reason = "error"
     turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
     yield from turn.late
     yield from _open_ends(turn, [*events, *turn.late])
-    reason = "cancelled" if is_stopped else type(error).__name__
-    detail = "The run was stopped." if is_stopped else str(error)
     yield turn.event(ErrorEvent, reason=reason, detail=detail)
 
 
@@ -61,6 +65,7 @@ def _open_ends(turn: Turn, events: Sequence[Event]) -> list[Event]:
         turn.event(
             ApprovalResultEvent,
             request_id=event.request["id"],
+            tool=event.tool,
             call_id=event.call_id,
             decision=Deny.kind,
             args=event.args,

@@ -173,6 +173,7 @@ class ApprovalResultEvent(Event):
 
     event: ClassVar[str] = "approval_result"
     request_id: str = ""
+    tool: str = ""
     call_id: str = ""
     decision: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)

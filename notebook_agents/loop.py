@@ -20,8 +20,10 @@ from notebook_agents.events import (
     ThoughtEvent,
     TokenEvent,
 )
+from notebook_agents.flattening import Events, flat
 from notebook_agents.merging import merge
 from notebook_agents.providers import base
+from notebook_agents.spending import fit_request, fit_round
 from notebook_agents.turn import Turn
 
 __all__ = ["run_loop"]
@@ -29,7 +31,7 @@ __all__ = ["run_loop"]
 EXHAUSTED = "Tool loop reached max rounds without final response"
 
 
-async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
+def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
     """Run one turn to its end.
 
     Parameters
@@ -38,26 +40,23 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
         What to do it with; its ``answer``, ``said`` and ``stop_reason`` are
         set at the end.
 
-    Yields
-    ------
-    Event
+    Returns
+    -------
+    async generator of Event
         Everything that happens, in order.
-
-    Notes
-    -----
-    Every generator here closes the one it reads from: left to the garbage
-    collector, tools would outlive a run that was stopped.
     """
+    return flat(take_turn(turn))
+
+
+async def take_turn(turn: Turn) -> Events:
+    """Ask the model and run its calls, in turns, until it answers."""
     yield turn.event(TaskEvent, prompt=turn.prompt)
     for step in range(1, turn.max_rounds + 2):
         turn.step = step
         if not turn.recall():
-            events = ask_model(turn)
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                await events.aclose()
+            yield ask_model(turn)
+        if turn.is_spent():
+            break
         for thought in thoughts_of(turn, turn.reply):
             yield thought
         if not turn.reply.tool_calls:
@@ -68,21 +67,45 @@ async def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
             return
         if step > turn.max_rounds:
             break
-        events = settle_round(turn)
-        try:
-            async for event in events:
-                yield event
-        finally:
-            await events.aclose()
-    turn.finish(EXHAUSTED, "max_tool_rounds")
-    detail = f"{EXHAUSTED} (max_steps={turn.step}, set by Agent(max_steps=...))"
-    yield turn.event(ErrorEvent, reason="max_steps_reached", detail=detail)
+        yield settle_round(turn)
+        if turn.is_spent():
+            break
+    for event in limit_reached(turn):
+        yield event
 
 
-async def ask_model(turn: Turn) -> AsyncGenerator[Event, None]:
+def limit_reached(turn: Turn) -> Iterator[Event]:
+    """End a turn that may not go on."""
+    if turn.crossing is None:
+        text, stop_reason, reason = EXHAUSTED, "max_tool_rounds", "max_steps_reached"
+        detail = f"{text} (max_steps={turn.step}, set by Agent(max_steps=...))"
+    else:
+        text, stop_reason, reason = f"{turn.crossing.said()}.", "budget", "budget"
+        detail = f"{text} (set by Agent(budget=...))"
+    turn.finish(text, stop_reason)
+    yield turn.event(ErrorEvent, reason=reason, detail=detail)
+
+
+async def ask_model(turn: Turn) -> Events:
     """Make one model call; its reply is in ``turn.reply`` afterwards."""
+    turn.next_request = await turn.request()
+    if turn.meter is None:
+        yield read_reply(turn)
+        return
+    yield fit_request(turn)
+    if turn.is_spent():
+        return
+    try:
+        yield read_reply(turn)
+    finally:
+        turn.meter.release()
+    await turn.meter.charge(turn.model_calls[-1])
+
+
+async def read_reply(turn: Turn) -> Events:
+    """Read what the model says, as it comes."""
     turn.pieces.clear()
-    deltas = base.deltas_of(turn.provider, await turn.request())
+    deltas = base.deltas_of(turn.provider, turn.next_request)
     try:
         async for sent in deltas:
             delta = mended(sent)
@@ -112,9 +135,13 @@ def thoughts_of(turn: Turn, reply: base.ModelReply) -> Iterator[Event]:
         yield turn.event(ThoughtEvent, kind="plan", content=reply.text)
 
 
-async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
+async def settle_round(turn: Turn) -> Events:
     """Run the calls of one reply; their results come in call order."""
     asked = turn.calls()
+    if turn.meter is not None:
+        yield fit_round(turn, len(asked))
+        if turn.is_spent():
+            return
     calls = [prepare(turn, call) for call in asked]
     try:
         if turn.journal is not None and turn.recalled is None:
@@ -124,16 +151,9 @@ async def settle_round(turn: Turn) -> AsyncGenerator[Event, None]:
         for batch in batches(calls, parallel=turn.parallel_tools):
             # Questions first: a tool that blocks the cell would hide them.
             batch.sort(key=lambda call: call.ruling is None)
-            sources = [settle_call(turn, call) for call in batch]
-            if len(batch) == 1 and batch[0].stays_outside:
-                events = sources[0]  # which saves a task
-            else:
-                events = merge(sources, turn.late)
-            try:
-                async for event in events:
-                    yield event
-            finally:
-                await events.aclose()
+            sources = [flat(settle_call(turn, call)) for call in batch]
+            is_alone = len(batch) == 1 and batch[0].stays_outside
+            yield sources[0] if is_alone else merge(sources, turn.late)
     finally:
         # Also when stopped: what has a result keeps it, the rest says why not.
         turn.close_round([call.call for call in calls], [call.result for call in calls])

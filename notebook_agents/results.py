@@ -227,12 +227,9 @@ def tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Give one entry a decision."""
-    actions = {
-        event.call_id: event for event in events if isinstance(event, ActionEvent)
-    }
     return [
         {
-            "tool": actions[event.call_id].tool,
+            "tool": event.tool,
             "args": dict(event.args),
             "decision": event.decision,
             "reason": event.reason,

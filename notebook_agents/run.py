@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from notebook_agents.approval import Decision, PendingApproval
+from notebook_agents.budget import Crossing
 from notebook_agents.calls import StopRequested
 from notebook_agents.ending import last_events
 from notebook_agents.errors import NotebookAgentsError, RunCancelledError
@@ -227,6 +228,17 @@ class Run:
     def _stop(self) -> None:
         self._patience.stop()
 
+    def _time_is_up(self, crossing: Crossing) -> None:
+        self._turn.crossing = crossing
+        self._patience.stop()
+
+    def _watch_the_time(self) -> asyncio.TimerHandle | None:
+        meter = self._turn.meter
+        end = None if meter is None else meter.time_left()
+        if end is None:
+            return None
+        return self._loop.call_later(end[0], self._time_is_up, end[1])
+
     def _stop_work(self) -> None:
         if self._work_task is not None:
             self._work_task.cancel()
@@ -236,12 +248,15 @@ class Run:
         if self._patience.is_stopped:
             work.cancel()
         error: Exception | None = None
+        timer = self._watch_the_time()
         if await self._patience.join(work, seconds=None, when_stopped=GIVE_UP_SECONDS):
             error = self._failure_of(work)
         else:  # it may write on, but not in the turn that is kept
             logger.warning("run %s was given up: it does not stop when told", self.id)
             self._turn = self._turn.apart(len(self._events))
             error = self._stopped()
+        if timer is not None:
+            timer.cancel()
         await self._end(error)
 
     def _begin(
@@ -274,8 +289,11 @@ class Run:
         return None
 
     def _stopped(self) -> RunCancelledError | None:
-        if self._turn.is_finished:
+        turn = self._turn
+        if turn.is_finished:
             return None
+        if turn.crossing is not None:
+            return RunCancelledError(f"{turn.crossing.said()} (Agent(budget=...)).")
         return RunCancelledError("The run was stopped before it had an answer.")
 
     async def _end(self, error: Exception | None) -> None:
@@ -286,7 +304,8 @@ class Run:
         self._result = self._make_result(errors, cost)
         if isinstance(error, RunCancelledError):
             error.result = self._result
-        if error is not None:
+        # As at the other limits, nothing is raised where a budget is used up.
+        if error is not None and not self._turn.is_spent():
             self._error, self._error_frames = error, error.__traceback__
 
     async def _end_early(self, error: Exception) -> None:

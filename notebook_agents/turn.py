@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from notebook_agents.budget import Crossing, Meter
 from notebook_agents.consent import Consent
 from notebook_agents.events import Event, Origin
 from notebook_agents.history.pipeline import History
@@ -50,6 +51,8 @@ class Turn:
         As in `ModelRequest`.
     parallel_tools : bool
         Whether the calls of one round run at the same time.
+    meter : Meter or None
+        What it may spend; None where nothing limits it.
     journal : RunJournal or None
         Where it is written down what must not be done twice.
     past : deque of PastStep
@@ -68,6 +71,7 @@ class Turn:
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
+    meter: Meter | None = None
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
 
@@ -81,6 +85,10 @@ class Turn:
     """The model calls that came to their end, for their price."""
     reply: ModelReply = field(default_factory=ModelReply, init=False)
     """The latest reply of the model."""
+    next_request: ModelRequest = field(init=False)
+    """What the model is about to be asked."""
+    crossing: Crossing | None = field(default=None, init=False)
+    """The limit that the next call would have crossed, and that ends the turn."""
     recalled: Mapping[str, PastCall] | None = field(default=None, init=False)
     """Calls of the latest reply that had begun before; None for a new reply."""
     pieces: list[str] = field(default_factory=list, init=False)
@@ -127,6 +135,10 @@ class Turn:
             self.usage if kind.counts_tokens else _UNCOUNTED,
             **fields,
         )
+
+    def is_spent(self) -> bool:
+        """Whether a limit of its budget ends the turn."""
+        return self.crossing is not None
 
     def recall(self) -> bool:
         """Take the next reply from the past, if there is one left."""

@@ -65,7 +65,8 @@ class CellApprover:
     def __init__(self, *, can_ask: bool, flag: str) -> None:
         self.before_asking: Callable[[], None] = lambda: None
         """Called before anything is shown, so that what led here stands above."""
-        self._can_ask = can_ask
+        self.can_ask = can_ask
+        """Whether somebody is there at all."""
         self._nobody = NobodyApprover(flag)
 
     async def ask(self, pending: PendingApproval) -> None:
@@ -74,7 +75,7 @@ class CellApprover:
         handle = DisplayHandle()
         question = None
         try:
-            if not self._can_ask:
+            if not self.can_ask:
                 await self._nobody.ask(pending)
             elif kernel.kernel() is None:
                 await ask_in_input_box(pending)

@@ -44,6 +44,7 @@ BLOCK_SIZE = 4096
 """Size, in characters, from which a text goes on in a new segment."""
 
 Level = Literal["info", "warning", "error"]
+_Args = Mapping[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Segment)
 
@@ -286,28 +287,36 @@ class Transcript:
         is_stopped = event.status in {"denied", "cancelled"} and state != "cancelled"
         if state in {"running", "waiting"} or is_stopped:
             state = _CARD_STATES.get(event.status, "failed")
-        has_run = event.seconds > 0
         self._update(
             segment,
             state=state,
             result=event.content,
-            seconds=event.seconds if has_run else None,
+            seconds=event.seconds or None,
         )
 
     def _on_waiting_for_approval(self, event: ApprovalRequestedEvent) -> None:
-        segment = self._call(event, event.call_id, event.tool)
-        self._update(segment, state="waiting")
+        if event.call_id:  # else about the budget, not about a call
+            segment = self._call(event, event.call_id, event.tool)
+            self._update(segment, state="waiting")
 
     def _on_approval_result(self, event: ApprovalResultEvent) -> None:
-        segment = self._call(event, event.call_id, "")
+        if not event.call_id:
+            self._record(event, event.tool, event.args, event.args)
+            return
+        segment = self._call(event, event.call_id, event.tool)
         asked = segment.card.args
         args = event.args or asked
         state = "denied" if event.decision in {"deny", "stop", "expired"} else "running"
         if "cancelled" in {event.decision, event.by}:
             state = "cancelled"
         self._update(segment, state=state, args=args)
+        self._record(event, segment.card.tool, args, asked)
+
+    def _record(
+        self, event: ApprovalResultEvent, tool: str, args: _Args, asked: _Args
+    ) -> None:
         record = approval_record(
-            _Asked(event.agent, segment.card.tool, args),
+            _Asked(event.agent, tool, args),
             decision=event.decision,
             reason=event.reason,
             by=event.by,
