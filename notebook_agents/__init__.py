@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 from notebook_agents._version import __version__
 
 if TYPE_CHECKING:
+    from fastapi import (
+        BackgroundTasks,
+        Depends,
+        FastAPI,
+        HTTPException,
+        Request,
+        Response,
+    )
+    from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
     from IPython.core.interactiveshell import InteractiveShell
+    from pydantic import BaseModel
 
     from notebook_agents.agent import Agent
     from notebook_agents.approval import (
@@ -105,6 +115,20 @@ _HOME = {
     "tool": "tools.decorator",
 }
 
+# What an app of `AgentAPI` is written with, so that one import will do.
+_THEIRS = {
+    "BackgroundTasks": "fastapi",
+    "BaseModel": "pydantic",
+    "Depends": "fastapi",
+    "FastAPI": "fastapi",
+    "FileResponse": "fastapi.responses",
+    "HTTPException": "fastapi",
+    "JSONResponse": "fastapi.responses",
+    "Request": "fastapi",
+    "Response": "fastapi",
+    "StreamingResponse": "fastapi.responses",
+}
+
 __all__ = [
     "Agent",
     "AgentAPI",
@@ -118,13 +142,20 @@ __all__ = [
     "Always",
     "ApprovalPolicy",
     "ApprovalRequest",
+    "BackgroundTasks",
+    "BaseModel",
     "BaseProvider",
     "Budget",
     "CORSConfig",
     "Deny",
+    "Depends",
+    "FastAPI",
+    "FileResponse",
+    "HTTPException",
     "HistoryBudget",
     "HistoryBuffer",
     "InMemoryStore",
+    "JSONResponse",
     "MemoryBackend",
     "MemoryScope",
     "MemorySession",
@@ -133,12 +164,15 @@ __all__ = [
     "NotebookAgentsError",
     "Orchestrator",
     "ProviderResponse",
+    "Request",
     "Respond",
+    "Response",
     "Run",
     "SQLiteStore",
     "ScriptedProvider",
     "ServerConfig",
     "Stop",
+    "StreamingResponse",
     "ToolCall",
     "__version__",
     "call",
@@ -153,11 +187,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
+    if name in _HOME:
+        module = importlib.import_module(f"{__name__}.{_HOME[name]}")
+    elif name in _THEIRS:
+        from notebook_agents._optional import require
+
+        module = require(_THEIRS[name], extra="server")
+    else:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    value = getattr(module, name)
     globals()[name] = value
     return value
 
