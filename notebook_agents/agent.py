@@ -25,6 +25,7 @@ from notebook_agents.journal import Prompt, open_run
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.messages import to_dicts
 from notebook_agents.options import (
     RunOptions,
     check_options,
@@ -290,11 +291,16 @@ class Agent(Resumable):
         """Start a run on the running loop."""
         check_options(options)
         memory, system_prompt = options.get("memory"), options.get("system_prompt")
+        given, prior = options.get(PRIOR), None
+        settings = {name: options.get(name) for name in KEPT if name in options}
+        if given is not None:  # perhaps a buffer or a result; a journal keeps dicts
+            prior = read_messages(given, name=PRIOR)
+            settings[PRIOR] = to_dicts(prior)
         opened = open_run(
             message,
             self.memory if memory is None else memory,
             agent=self.name,
-            settings={name: options.get(name) for name in KEPT if name in options},
+            settings=settings,
         )
         params = checked_params(options.get("params"))
         tool_calling = self.tool_calling | {
@@ -318,13 +324,12 @@ class Agent(Resumable):
             parallel_tools=self._parallel_tools
             and tool_calling.get("parallel_tool_calls") is not False,
         )
-        prior = options.get(PRIOR)
         conversation = Conversation(
             opened.memory,
             system_prompt=self.system_prompt
             if system_prompt is None
             else system_prompt,
-            prior=None if prior is None else read_messages(prior, name=PRIOR),
+            prior=prior,
         )
         run = Run(turn, conversation, on_event=self._on_event)
         if "memory" not in options:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict, TypeVar
 
 from notebook_agents.approval import Approver
@@ -28,9 +28,10 @@ class RunOptions(TypedDict, total=False):
     ----------
     system_prompt : str
         Instead of the agent's own.
-    prior_messages : sequence of mapping
+    prior_messages : iterable of mapping
         What came before, instead of what the memory holds; the turn is still
-        stored.
+        stored. Messages of a result, of another kit in the OpenAI chat shape,
+        or a `HistoryBuffer`; system messages are left out.
     max_tool_rounds : int
         Most rounds of tool calls, 3 by default; one more model call may
         follow.
@@ -49,7 +50,7 @@ class RunOptions(TypedDict, total=False):
     """
 
     system_prompt: str
-    prior_messages: Sequence[Mapping[str, Any]]
+    prior_messages: Iterable[Mapping[str, Any]]
     max_tool_rounds: int
     memory: MemoryBackend
     policy: Policy

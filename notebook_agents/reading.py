@@ -106,12 +106,11 @@ def _message(item: object) -> Message:
     if role is None:
         message = f"has the role {said!r}; known: system, user, assistant, tool."
         raise _UnreadableError(message)
-    calls = item.get("tool_calls") or ()
     answers = item.get("tool_call_id") if role == "tool" else None
     return Message(
         role,
         _content(item.get("content")),
-        tuple(map(_call, calls)) if role == "assistant" else (),
+        _calls(item.get("tool_calls")) if role == "assistant" else (),
         None if answers is None else str(answers),
         intermediate=bool(item.get("intermediate")),
     )
@@ -140,18 +139,28 @@ def _part(part: object) -> str | Mapping[str, Any] | None:
     """Give the text of a part, a copy of what is not text, None for a thought."""
     if isinstance(part, str):
         return part
-    kind = part.get("type", "text") if isinstance(part, Mapping) else None
-    if not isinstance(part, Mapping) or kind in _THOUGHT_PARTS:
+    facts = part if isinstance(part, Mapping) else {"type": type(part).__name__}
+    kind = str(facts.get("type", "text"))
+    if kind in _THOUGHT_PARTS:
         return None
     if kind in _TEXT_PARTS:
-        return str(part.get("text") or part.get("refusal") or "")
+        return str(facts.get("text") or facts.get("refusal") or "")
     if kind in _MEDIA_PARTS:
-        return copy.deepcopy(dict(part))
+        return copy.deepcopy(dict(facts))
     message = (
         f"has a content part of the type {kind!r}; text and files are known, and "
         "calls belong in 'tool_calls', results in messages of the role 'tool'."
     )
     raise _UnreadableError(message)
+
+
+def _calls(calls: object) -> tuple[ToolCall, ...]:
+    if calls is None:
+        return ()
+    if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable):
+        message = f"has 'tool_calls' that are {type(calls).__name__}, not a list."
+        raise _UnreadableError(message)
+    return tuple(map(_call, calls))
 
 
 def _call(call: object) -> ToolCall:

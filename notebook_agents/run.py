@@ -266,7 +266,7 @@ class Run:
 
     async def _work(self) -> None:
         turn = self._turn
-        turn.prior = turn.history.earlier(await self._conversation.load())
+        turn.begin(await self._conversation.load())
         async with aclosing(run_loop(turn)) as events:
             async for event in events:
                 if turn is not self._turn:

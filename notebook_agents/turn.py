@@ -103,6 +103,7 @@ class Turn:
     """Whether the final answer has been written down."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
+    _call_ids: set[str] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(
         default_factory=lambda: itertools.count(1), init=False
     )
@@ -139,6 +140,13 @@ class Turn:
     def is_spent(self) -> bool:
         """Whether a limit of its budget ends the turn."""
         return self.crossing is not None
+
+    def begin(self, earlier: Sequence[Message]) -> None:
+        """Take what came before the question, as it is stored."""
+        self.prior = self.history.earlier(earlier)
+        # Also those of messages that are not shown, and those that were changed.
+        for message in itertools.chain(earlier, self.prior):
+            self._call_ids.update(call.id for call in message.tool_calls)
 
     def recall(self) -> bool:
         """Take the next reply from the past, if there is one left."""
@@ -230,9 +238,7 @@ class Turn:
             As the model sent them, but for identifiers that were missing or
             stand elsewhere in the conversation.
         """
-        earlier = itertools.chain(self.prior, self.said)
-        seen = {call.id for message in earlier for call in message.tool_calls}
-        unique = []
+        seen, unique = self._call_ids, []
         for call in self.reply.tool_calls:
             new, number = call.id, len(seen)
             while not new or new in seen:

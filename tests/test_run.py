@@ -18,6 +18,7 @@ from notebook_agents import (
     Agent,
     Allow,
     Deny,
+    HistoryBudget,
     InMemoryStore,
     ScriptedProvider,
     Stop,
@@ -34,6 +35,7 @@ from notebook_agents.errors import (
 )
 from notebook_agents.providers.base import ModelReply, Provider, TextDelta
 from notebook_agents.sync import run_sync
+from tests.history.fitness import assert_fit
 
 SOON = 1.0  # seconds within which a stopped run has ended
 
@@ -825,7 +827,7 @@ class Plays(Provider):
         self.requests = []
 
     async def respond(self, request):
-        self.requests.append([m.to_dict() for m in request.messages])
+        self.requests.append(request.messages)
         await asyncio.sleep(0)
         reply = next(self.replies, ModelReply(text="end"))
         if isinstance(reply, Exception):
@@ -861,11 +863,14 @@ some_answers = st.lists(
 @given(
     replies=st.lists(some_replies, max_size=6),
     answers=some_answers,
-    stops=st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=2, max_size=2),
+    stops=st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=2, max_size=3),
     parallel=st.booleans(),
+    history=st.sampled_from(
+        ["full", "final", HistoryBudget(max_messages=4), HistoryBudget(max_tokens=20)]
+    ),
 )
 def test_whatever_happens_the_history_can_be_sent_again(
-    replies, answers, stops, parallel
+    replies, answers, stops, parallel, history
 ):
     provider = Plays(replies)
     agent = Agent(
@@ -873,6 +878,7 @@ def test_whatever_happens_the_history_can_be_sent_again(
         [good_tool, bad_tool, sequential_tool, asking_tool],
         approver=Decides(answers),
         parallel_tools=parallel,
+        history=history,
     )
 
     async def turn(stop):
@@ -891,12 +897,20 @@ def test_whatever_happens_the_history_can_be_sent_again(
         begun = [e.call_id for e in events if e.event == "action"]
         ended = [e.call_id for e in events if e.event == "observation"]
         assert sorted(begun) == sorted(ended)
+        assert len(set(ended)) == len(ended)
+        assert [event.ts for event in events] == sorted(event.ts for event in events)
+        for call_id in begun:
+            first, *_, last = [
+                e.event for e in events if getattr(e, "call_id", None) == call_id
+            ]
+            assert (first, last) == ("action", "observation")
         asked = [e.request["id"] for e in events if e.event == "waiting_for_approval"]
         decided = [e.request_id for e in events if e.event == "approval_result"]
         assert set(asked) <= set(decided)
         assert len(set(decided)) == len(decided)
         assert events[-1].event in {"answer", "error"}
-    for messages in [*provider.requests, agent.memory.all_messages]:
-        assert_fit_to_send(messages)
+    for messages in provider.requests:
+        assert_fit(messages, is_open=True)
+    assert_fit_to_send(agent.memory.all_messages)
     finals = [m["role"] for m in agent.memory.messages]
     assert finals == ["user", "assistant"] * (len(finals) // 2)

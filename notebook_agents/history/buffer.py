@@ -15,9 +15,10 @@ from notebook_agents.history.groups import (
     Amount,
     amount_of,
     estimate_tokens,
+    is_step,
 )
 from notebook_agents.history.pairing import is_blank
-from notebook_agents.history.repair import repaired
+from notebook_agents.history.repair import joined, repaired
 from notebook_agents.history.summary import (
     HEADING,
     Summarize,
@@ -267,8 +268,11 @@ class HistoryBuffer:
             self._add(read)
 
     def _view(self) -> list[Message]:
-        before = [summary_message(self._summary)] if self._summary else []
-        return repaired([*before, *self._pinned, *self._held])
+        rest = repaired([*self._pinned, *self._held])
+        if not self._summary:
+            return rest
+        view = joined([summary_message(self._summary)], rest)
+        return view if amount_of(view).fits(self._most) else rest
 
     def _add(self, new: Sequence[Message]) -> None:
         _update(self._fed, new)
@@ -284,7 +288,13 @@ class HistoryBuffer:
             _update(mark, read[:count])
             if mark.digest() == self._fed.digest():
                 return count
-        return _length_of_beginning(read, self._view())
+        view = self._view()
+        # An agent may show the model, and so repeat, only questions and answers.
+        finals = [message for message in view if not is_step(message)]
+        for beginning in (view, finals):
+            if beginning and read[: len(beginning)] == beginning:
+                return len(beginning)
+        return 0
 
     def _trim(self) -> None:
         fixed = self._fixed(len(self._summary))
@@ -372,23 +382,6 @@ def _groups_in(held: Sequence[Message]) -> list[list[int]]:
         else:
             turns[-1].append(place)
     return [*rounds, *turns[:-1]]
-
-
-def _length_of_beginning(read: Sequence[Message], view: list[Message]) -> int:
-    """Tell how much of a list stands for a whole conversation."""
-    # An agent that shows the model only questions and answers leaves some out, but
-    # never the first message or the last.
-    if not read or not view or read[0] != view[0]:
-        return 0
-    place = 0
-    for count, message in enumerate(read, start=1):
-        try:
-            place = view.index(message, place) + 1
-        except ValueError:
-            return 0
-        if place == len(view):
-            return count
-    return 0
 
 
 def _update(mark: hashlib.blake2b, messages: Iterable[Message]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from notebook_agents.messages import Message
 
-__all__ = ["Amount", "amount_of", "estimate_tokens", "rounds_of", "turns_of"]
+__all__ = ["Amount", "amount_of", "estimate_tokens", "is_step", "rounds_of", "turns_of"]
 
 CHARACTERS_A_TOKEN = 4
 CHARACTERS_A_FILE = 4000
@@ -53,6 +53,11 @@ def amount_of(messages: Iterable[Message]) -> Amount:
 def estimate_tokens(messages: Iterable[Message]) -> int:
     """Estimate tokens as a quarter of the characters, rounded up."""
     return math.ceil(amount_of(messages).characters / CHARACTERS_A_TOKEN)
+
+
+def is_step(message: Message) -> bool:
+    """Tell whether a message is on the way to an answer."""
+    return message.intermediate or bool(message.tool_calls) or message.role == "tool"
 
 
 def turns_of(messages: Sequence[Message]) -> list[list[Message]]:

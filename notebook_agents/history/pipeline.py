@@ -23,7 +23,13 @@ from notebook_agents.history.budget import (
     limits,
     longest_summary,
 )
-from notebook_agents.history.groups import Amount, amount_of, rounds_of, turns_of
+from notebook_agents.history.groups import (
+    Amount,
+    amount_of,
+    is_step,
+    rounds_of,
+    turns_of,
+)
 from notebook_agents.history.pairing import fault_in
 from notebook_agents.history.repair import joined, repaired
 from notebook_agents.history.summary import HEADING, Summaries, summary_message
@@ -88,7 +94,7 @@ class History:
         """
         system, rest = _apart(messages)
         if self._budget.show == "final":
-            rest = [message for message in rest if not _is_step(message)]
+            rest = [message for message in rest if not is_step(message)]
         rest = repaired(rest)
         most = self._budget.old_result_characters
         if most is not None:
@@ -144,7 +150,8 @@ class History:
         if self._summaries is None or end == 0:
             return messages
         text = await self._summaries.of(groups[:end], longest=self._longest_summary)
-        return joined([summary_message(text)], messages) if text else messages
+        told = joined([summary_message(text)], messages) if text else messages
+        return told if amount_of(told).fits(self._most) else messages
 
     def _end_of_what_goes(
         self, groups: Sequence[Sequence[Message]], fixed: Sequence[Message]
@@ -211,10 +218,6 @@ def _apart(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
     """Take a system message off the front."""
     end = 1 if messages and messages[0].role == "system" else 0
     return list(messages[:end]), list(messages[end:])
-
-
-def _is_step(message: Message) -> bool:
-    return message.intermediate or bool(message.tool_calls) or message.role == "tool"
 
 
 def _cut(message: Message, most: int) -> Message:

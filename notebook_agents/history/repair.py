@@ -13,9 +13,7 @@ __all__ = ["NO_ANSWER", "NO_RESULT", "joined", "repaired"]
 
 NO_START = "[the conversation began earlier]"
 NO_RESULT = "[no result: the run was interrupted before this call had one]"
-NO_ANSWER = "[no answer: the run was interrupted here]"
-_FILLINGS = (("user", NO_START), ("assistant", NO_ANSWER))
-"""What a repair adds, and the next one puts where it then belongs."""
+NO_ANSWER = "[no answer]"
 
 Results = dict[tuple[int, int], Message]
 """Results by the place of their message and of their call in it."""
@@ -24,11 +22,11 @@ Results = dict[tuple[int, int], Message]
 def repaired(messages: Sequence[Message], *, is_open: bool = False) -> list[Message]:
     """Make a conversation follow the rules of `notebook_agents.history.pairing`.
 
-    Results without a call, second results, blank messages and system messages
-    are left out. A call without a result gets one that says so, a tool round
-    without an answer an answer, a conversation that begins with the assistant
-    a beginning. Results are put in the order of their calls, messages of the
-    same speaker together, and identifiers that occur twice are changed.
+    Results without a call, second results, blank questions and system messages
+    are left out. A call without a result gets one that says so; so does a tool
+    round without an answer, a blank answer, and a conversation that begins
+    with the assistant. Results are put in the order of their calls, messages
+    of the same speaker together, and identifiers that occur twice are changed.
 
     Parameters
     ----------
@@ -47,14 +45,13 @@ def repaired(messages: Sequence[Message], *, is_open: bool = False) -> list[Mess
     --------
     >>> crashed = [Message("user", "go"), Message("assistant", "", (ToolCall("1", "f"),))]
     >>> [(message.role, message.content) for message in repaired(crashed)][2:]
-    [('tool', '[no result: ...]'), ('assistant', '[no answer: ...]')]
+    [('tool', '[no result: ...]'), ('assistant', '[no answer]')]
     """
     if not fault_in(messages, is_open=is_open):
         return list(messages)
-    said = [message for message in messages if _says_something(message)]
-    results = _results_in(said)
+    results = _results_in(messages)
     new = _Conversation()
-    for place, message in enumerate(said):
+    for place, message in enumerate(messages):
         if message.role == "user":
             new.add_question(message)
         elif message.role == "assistant":
@@ -82,14 +79,6 @@ def joined(first: Sequence[Message], then: Sequence[Message]) -> list[Message]:
     if first and then and first[-1].role == then[0].role == "user":
         return [*first[:-1], _merged(first[-1], then[0]), *then[1:]]
     return [*first, *then]
-
-
-def _says_something(message: Message) -> bool:
-    if message.role == "assistant" and message.tool_calls:
-        return True
-    is_text = message.role in {"user", "assistant"} and not is_blank(message.content)
-    is_filling = (message.role, message.content) in _FILLINGS
-    return message.role == "tool" or (is_text and not is_filling)
 
 
 def _results_in(said: Sequence[Message]) -> Results:
@@ -134,6 +123,9 @@ class _Conversation:
         self._ids: set[str] = set()
 
     def add_question(self, message: Message) -> None:
+        # What an earlier repair put first is not needed after something else.
+        if is_blank(message.content) or (self.messages and message.content == NO_START):
+            return
         self.close_round()
         message = _with(message, tool_calls=(), tool_call_id=None)
         if self._last_role == "user":
@@ -141,7 +133,11 @@ class _Conversation:
         self.messages.append(message)
 
     def add_reply(self, message: Message, results: Sequence[Message | None]) -> None:
-        if self._last_role == "":
+        if not message.tool_calls and _is_silence(message):
+            if self._last_role not in {"user", "tool"}:
+                return
+            message = _with(message, content=NO_ANSWER)
+        if not self.messages:
             self.messages.append(Message("user", NO_START))
         if self._last_role == "assistant":
             message = _merged(self.messages.pop(), message)
@@ -166,11 +162,9 @@ class _Conversation:
             number += 1
             new = f"{call.id or 'call'}_{number}"
         self._ids.add(new)
-        is_fit = new == call.id and call.name and has_arguments(call)
-        if is_fit:
-            return call
         arguments = call.arguments if has_arguments(call) else "{}"
-        return ToolCall(new, call.name or "unknown", arguments)
+        fit = ToolCall(new, call.name or "unknown", arguments)
+        return call if fit == call else fit
 
 
 def _result(call: ToolCall, result: Message | None, asked: Message) -> Message:
@@ -190,13 +184,18 @@ def _merged(first: Message, then: Message) -> Message:
     """Give the second message with the text of the first before its own."""
     before: Any = first.content
     after: Any = then.content
-    if is_blank(before) or is_blank(after):
-        content = after if is_blank(before) else before
+    if _is_silence(first) or is_blank(after):
+        content = after if _is_silence(first) else before
     elif isinstance(before, str) and isinstance(after, str):
         content = f"{before}\n\n{after}"
     else:
         content = [*_parts(before), *_parts(after)]
     return replace(then, content=content)
+
+
+def _is_silence(message: Message) -> bool:
+    """Tell whether a reply says nothing; also one that only says so."""
+    return is_blank(message.content) or message.content == NO_ANSWER
 
 
 def _parts(content: Any) -> list[Any]:

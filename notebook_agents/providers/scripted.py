@@ -209,5 +209,6 @@ def _usage(request: ModelRequest, text: str, given: Mapping[str, int] | None) ->
             given.get("completion", 0),
             given.get("reasoning", 0),
         )
-    words = sum(len(message.content.split()) for message in request.messages)
+    # Content may also be a list of parts.
+    words = sum(len(str(message.content).split()) for message in request.messages)
     return Usage.of_call(words, len(text.split()))
