@@ -103,6 +103,7 @@ class Turn:
     """Whether the final answer has been written down."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
+    _stored: Sequence[Message] = field(default=(), init=False)
     _call_ids: set[str] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(
         default_factory=lambda: itertools.count(1), init=False
@@ -143,10 +144,7 @@ class Turn:
 
     def begin(self, earlier: Sequence[Message]) -> None:
         """Take what came before the question, as it is stored."""
-        self.prior = self.history.earlier(earlier)
-        # Also those of messages that are not shown, and those that were changed.
-        for message in itertools.chain(earlier, self.prior):
-            self._call_ids.update(call.id for call in message.tool_calls)
+        self._stored, self.prior = earlier, self.history.earlier(earlier)
 
     def recall(self) -> bool:
         """Take the next reply from the past, if there is one left."""
@@ -179,7 +177,7 @@ class Turn:
         self.model_calls.append(
             ModelCall(
                 model=self.provider.model,
-                url=getattr(self.provider, "base_url", ""),
+                url=str(getattr(self.provider, "base_url", "")),
                 prompt_tokens=counts.prompt_tokens,
                 completion_tokens=counts.completion_tokens,
                 cached_tokens=reply.cached_tokens,
@@ -239,6 +237,10 @@ class Turn:
             stand elsewhere in the conversation.
         """
         seen, unique = self._call_ids, []
+        if not seen:
+            # Also those of messages that are not shown, or were changed.
+            for message in itertools.chain(self._stored, self.prior):
+                seen.update(call.id for call in message.tool_calls)
         for call in self.reply.tool_calls:
             new, number = call.id, len(seen)
             while not new or new in seen:

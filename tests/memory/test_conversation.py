@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from notebook_agents import InMemoryStore, Message
+import pytest
+
+from notebook_agents import Agent, InMemoryStore, Message, ScriptedProvider, call
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.memory import SQLiteStore
 from notebook_agents.memory.conversation import Conversation
 
 
@@ -46,8 +50,8 @@ async def test_turns_are_counted_by_their_questions():
 class Foreign:
     """A memory of somebody else's."""
 
-    def __init__(self):
-        self.messages = [QUESTION]
+    def __init__(self, *messages):
+        self.messages = list(messages)
 
     def add(self, message):
         self.messages.append(message)
@@ -57,7 +61,7 @@ class Foreign:
 
 
 async def test_a_memory_of_somebody_elses_gets_the_question_and_the_answer():
-    memory = Foreign()
+    memory = Foreign(QUESTION)
     conversation = Conversation(memory)
     assert await contents(conversation) == ["1"]
     step = Message("assistant", "plan", intermediate=True)
@@ -70,3 +74,58 @@ async def test_a_session_gets_the_whole_turn():
     await Conversation(session.turn("k")).keep([Message("user", "2")])
     assert len(session.all_messages) == 3
     assert session.store.read(session.scope)[-1]["turn"] == "k"
+
+
+def look() -> str:
+    """Look."""
+    return "found"
+
+
+async def test_a_turn_with_tools_is_two_calls_of_add():
+    """Requirement A22."""
+    memory = Foreign()
+    provider = ScriptedProvider([[call("look"), call("look")], "seen"])
+    await Agent(provider, [look], system_prompt="x", memory=memory).run("go")
+    assert memory.messages == [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "seen"},
+    ]
+
+
+async def test_what_somebody_elses_memory_holds_is_read_as_it_was_meant():
+    memory = Foreign(
+        {"role": "human", "content": [{"type": "text", "text": "1"}]},
+        {"role": "ai", "content": None, "tool_calls": [{"name": "look", "args": {}}]},
+        {"role": "tool", "content": "found"},
+    )
+    provider = ScriptedProvider(["done"])
+    await Agent(provider, [look], memory=memory).run("go")
+    sent = [message.content for message in provider.requests[0].messages]
+    assert sent == ["1", "", "found", "[no answer]", "go"]
+
+
+async def test_what_it_holds_and_is_no_message_is_named():
+    memory = Foreign("hi")
+    with pytest.raises(AgentConfigurationError, match=r"Foreign\.messages\[0\] is str"):
+        await Agent(ScriptedProvider([]), memory=memory).run("go")
+
+
+@pytest.mark.parametrize("kind", [InMemoryStore, SQLiteStore])
+async def test_a_turn_is_stored_in_one_append(kind, tmp_path, monkeypatch):
+    """Design, section 6; watch-out W9."""
+    store = kind() if kind is InMemoryStore else kind(tmp_path / "c.sqlite")
+    written = []
+    save = kind.save
+
+    async def saved(self, scope, messages, **options):
+        written.append([message.role for message in messages])
+        return await save(self, scope, messages, **options)
+
+    monkeypatch.setattr(kind, "save", saved)
+    with store:
+        session = store.session()
+        provider = ScriptedProvider([call("look"), "seen"])
+        await Agent(provider, [look], system_prompt="x", memory=session).run("go")
+        assert written == [["user", "assistant", "tool", "assistant"]]
+        assert [m["role"] for m in session.messages] == ["user", "assistant"]
+        assert [m["role"] for m in session.all_messages] == written[0]

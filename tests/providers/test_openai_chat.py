@@ -498,6 +498,43 @@ async def test_reasoning_tokens_are_counted(server, provider):
     assert reply.usage == Usage.of_call(1, 9, 4)
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}},
+        {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4},
+    ],
+    ids=["OpenAI", "DeepSeek"],
+)
+async def test_cached_tokens_are_counted(server, provider, usage):
+    reply = await reply_to(server, provider, STOP, {"choices": [], "usage": usage})
+    assert reply.cached_tokens == 4
+
+
+async def test_more_tokens_than_were_read_cannot_be_cached(server, provider):
+    usage = {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
+    reply = await reply_to(server, provider, STOP, {"choices": [], "usage": usage})
+    assert reply.cached_tokens == 3
+
+
+@pytest.mark.parametrize(
+    ("cost", "charged"),
+    [(0.25, 0.25), (0, 0.0), (None, None), ("0.25", None), (-1, None), (True, None)],
+)
+async def test_what_openrouter_says_it_charged_is_taken(server, cost, charged):
+    profile = chat_profile("openrouter", "a/b")
+    provider = OpenAICompatibleProvider(server.url, "m", profile=profile)
+    usage = {"prompt_tokens": 9, "cost": cost}
+    reply = await reply_to(server, provider, STOP, {"choices": [], "usage": usage})
+    assert reply.charged == charged
+
+
+async def test_what_an_unknown_service_says_of_costs_is_not(server, provider):
+    usage = {"prompt_tokens": 9, "cost": 0.25}
+    reply = await reply_to(server, provider, STOP, {"choices": [], "usage": usage})
+    assert reply.charged is None
+
+
 # --------------------------------------------------- what comes instead of a stream
 
 WHOLE = {
