@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -37,6 +38,8 @@ FILL_PERCENT = 80
 """What trimming leaves of ``max_tokens``, so that it is not due every turn."""
 PINNED_PERCENT = 50
 """What pinned messages may take of ``max_tokens``."""
+MOST_GIVEN = 8
+"""Views that are remembered, since runs that go on may still repeat them."""
 JOINT = Amount(characters=2)
 """What it takes to put a summary or a pinned message before another."""
 
@@ -111,8 +114,10 @@ class HistoryBuffer:
         self._pinned: list[Message] = []
         self._summary = ""
         self._gone: list[Message] = []
-        # All that was ever fed, which may be longer than what is held.
+        # All that was ever fed, which may be longer than what is held, and what
+        # was given last: lists that are fed begin with the one or the other.
         self._fed, self._fed_count = hashlib.blake2b(digest_size=16), 0
+        self._given: deque[list[Message]] = deque(maxlen=MOST_GIVEN)
 
     def __repr__(self) -> str:
         view = self._view()
@@ -144,14 +149,17 @@ class HistoryBuffer:
             In the OpenAI chat shape: the summary, what is pinned, and what is
             held, oldest first.
         """
-        return to_dicts(self._view())
+        with self._lock:
+            view = self._view()
+            self._given.append(view)
+        return to_dicts(view)
 
     def extend(self, messages: Iterable[Any]) -> None:
-        """Add messages; those that a list begins with and that are held already do not count.
+        """Add messages; what a list repeats of the conversation is not added again.
 
-        Feeding the ``messages`` of each result, which repeat the conversation
-        before the new turn, therefore adds each turn once, and so does a list
-        of your own that you append to.
+        Feeding the ``messages`` of each result, which begin with what the run
+        was given, therefore adds each turn once, and so does a list of your
+        own that you append to.
 
         Parameters
         ----------
@@ -281,35 +289,35 @@ class HistoryBuffer:
         self._trim()
 
     def _known(self, read: Sequence[Message]) -> int:
-        """Count the messages at the beginning of a list that are held already."""
+        """Count the messages at the beginning of a list that were fed before."""
         count = self._fed_count
         if count and len(read) >= count:
             mark = hashlib.blake2b(digest_size=16)
             _update(mark, read[:count])
             if mark.digest() == self._fed.digest():
                 return count
-        view = self._view()
+        views = [self._view(), *self._given]
         # An agent may show the model, and so repeat, only questions and answers.
-        finals = [message for message in view if not is_step(message)]
-        for beginning in (view, finals):
-            if beginning and read[: len(beginning)] == beginning:
-                return len(beginning)
-        return 0
+        views += [[message for message in v if not is_step(message)] for v in views]
+        known = [len(view) for view in views if read[: len(view)] == view]
+        return max(known, default=0)
 
     def _trim(self) -> None:
-        fixed = self._fixed(len(self._summary))
-        if (fixed + amount_of(self._held)).fits(self._most):
+        held, most = amount_of(self._held), self._most
+        total = self._fixed(len(self._summary)) + held
+        if total.fits(most):
             return
+        is_long = total.characters > most.characters
+        percent = FILL_PERCENT if is_long else 100
+        left = Amount(most.characters * percent // 100, most.messages)
         if self._summarize is not None:
-            fixed = self._fixed(self._longest_summary)
-        left = Amount(self._most.characters * FILL_PERCENT // 100, self._most.messages)
-        rest = fixed + amount_of(self._held)
+            total = self._fixed(self._longest_summary) + held
         gone: set[int] = set()
         for group in _groups_in(self._held):
-            if rest.fits(left):
+            if total.fits(left):
                 break
             gone.update(group)
-            rest -= amount_of(self._held[place] for place in group)
+            total -= amount_of(self._held[place] for place in group)
         if self._summarize is not None and self._longest_summary:
             self._gone += [self._held[place] for place in sorted(gone)]
         self._held = [m for place, m in enumerate(self._held) if place not in gone]

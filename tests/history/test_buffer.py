@@ -100,6 +100,18 @@ def test_a_list_of_your_own_that_grows_is_read_on_where_it_ended():
     assert contents(buffer) == ["6", "same", "7", "same"]
 
 
+def test_runs_at_once_and_a_pin_meanwhile_double_nothing():
+    agent = Agent(ScriptedProvider(["one", "two", "three"]))
+    buffer = HistoryBuffer(max_messages=6)
+    buffer.extend(agent.run_sync("1", prior_messages=buffer.get()))
+    second = agent.run_sync("2", prior_messages=buffer.get())
+    third = agent.run_sync("3", prior_messages=buffer.get())
+    buffer.extend(third)
+    buffer.pin("A fact.")
+    buffer.extend(second)
+    assert contents(buffer) == ["A fact.\n\n1", "one", "3", "three", "2", "two"]
+
+
 def test_new_messages_alone_are_added():
     buffer = HistoryBuffer()
     buffer.extend([user("yes"), said("one")])
@@ -161,6 +173,14 @@ def test_trimming_leaves_four_fifths_of_the_tokens():
     assert buffer.tokens == 100
     buffer.extend([user("x")])
     assert buffer.tokens <= 80
+
+
+def test_too_many_messages_do_not_cost_tokens():
+    buffer = HistoryBuffer(max_tokens=100, max_messages=9)
+    for number in range(5):
+        buffer.extend([user(f"{number}" * 40), said("." * 8)])
+    # 48 of 100 tokens fit, so that only the one turn goes.
+    assert len(buffer) == 8
 
 
 def test_arguments_of_tool_calls_count():
