@@ -176,11 +176,11 @@ def test_trimming_leaves_four_fifths_of_the_tokens():
 
 
 def test_too_many_messages_do_not_cost_tokens():
-    buffer = HistoryBuffer(max_tokens=100, max_messages=9)
-    for number in range(5):
-        buffer.extend([user(f"{number}" * 40), said("." * 8)])
-    # 48 of 100 tokens fit, so that only the one turn goes.
-    assert len(buffer) == 8
+    buffer = HistoryBuffer(max_tokens=61, max_messages=19)
+    for number in range(10):
+        buffer.extend([user(f"{number}" * 16), said("." * 8)])
+    # 60 tokens fit, so that only the one turn goes.
+    assert len(buffer) == 18
 
 
 def test_arguments_of_tool_calls_count():
@@ -391,6 +391,20 @@ def test_pins_leave_room_for_the_conversation():
 
 
 # ------------------------------------------------------------ the summary
+
+
+def test_what_a_list_of_your_own_repeats_is_not_summarised_again():
+    asked = []
+
+    def summarize(messages):
+        asked.extend(m["content"] for m in messages if "summary" not in m["content"])
+        return "summary"
+
+    mine, buffer = [], HistoryBuffer(max_messages=2, summarize=summarize)
+    for number in range(5):
+        mine += [user(f"{number}"), said(f"a{number}")]
+        buffer.extend(mine)
+    assert asked == ["0", "a0", "1", "a1", "2", "a2", "3", "a3"]
 
 
 def test_what_goes_is_summarised_in_its_order():

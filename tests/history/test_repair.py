@@ -65,6 +65,10 @@ CASES = {
             user("again"),
         ],
     ),
+    "a crash after the last result": (
+        [user(), calls("1"), result("1")],
+        [user(), calls("1"), result("1"), said(NO_ANSWER)],
+    ),
     "a second result": (
         [user(), calls("1"), result("1", "first"), result("1", "second"), said()],
         [user(), calls("1"), result("1", "first"), said()],

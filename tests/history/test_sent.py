@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -485,6 +486,24 @@ def test_a_history_that_needs_nothing_is_not_touched():
     current = [Message("user", "c")]
     sent = run_sync(history.request(earlier, current))
     assert all(a is b for a, b in zip(sent, [*messages, *current], strict=True))
+
+
+@pytest.mark.parametrize("history", ["full", HistoryBudget(max_tokens=500)])
+async def test_what_a_turn_costs_grows_no_faster_than_the_conversation(history):
+    async def seconds(turns):
+        session = InMemoryStore().session()
+        pair = [Message("user", "q" * 50), Message("assistant", "a" * 50)]
+        await session.save(pair * turns)
+        provider = ScriptedProvider(["done"] * 5)
+        agent = Agent(provider, memory=session, history=history)
+        costs = []
+        for _ in range(5):
+            began = time.thread_time()
+            await agent.run("go")
+            costs.append(time.thread_time() - began)
+        return min(costs)
+
+    assert await seconds(4000) < 30 * await seconds(400)
 
 
 def test_parts_count_for_what_they_are_and_files_for_a_thousand_tokens():
