@@ -136,7 +136,7 @@ class AgentResult(Mapping[str, Any], Generic[T]):
 
     @property
     def total_billable_tokens(self) -> int:
-        """Tokens read and written, all calls together."""
+        """The tokens read and written, all calls together."""
         return self.prompt_tokens + self.completion_tokens
 
     def summary(self) -> str:

@@ -1,7 +1,8 @@
 """Never run: mypy checks that a user's code has the types it should have."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
+from notebook_agents import Agent, AgentResult, HistoryBudget, HistoryBuffer
 from notebook_agents.errors import (
     AgentAPIProviderError,
     AgentProviderError,
@@ -28,3 +29,25 @@ def read_an_event(event: Event) -> None:
     assert_type(event_from_dict(event.to_dict()), Event)
     if isinstance(event, TokenEvent):
         assert_type(event.text, str)
+
+
+def shorten(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return messages[-10:]
+
+
+async def summarize(messages: list[dict[str, Any]]) -> str:
+    return str(len(messages))
+
+
+async def carry_a_conversation(agent: Agent) -> None:
+    small = Agent("local", history_processors=[shorten], history="final")
+    for budget in (HistoryBudget(8000, summarize=small), HistoryBudget(max_messages=9)):
+        Agent("local", history=budget, history_processors=shorten)
+    buffer = HistoryBuffer(8000, summarize=summarize)
+    result = await buffer.run(agent, "hi", max_tool_rounds=1)
+    assert_type(result, AgentResult[Any])
+    assert_type(result.cost, float | None)
+    buffer.extend(result)
+    buffer.extend(result["messages"])
+    await agent.run("hi", prior_messages=buffer)
+    await agent.run("hi", prior_messages=result.messages)
