@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -47,9 +47,11 @@ JOINT = Amount(characters=2)
 class _Agent(Protocol):
     """What is run: an agent."""
 
-    def run(self, message: str, **options: Any) -> Awaitable[AgentResult[Any]]: ...
+    @property
+    def run(self) -> Callable[..., Awaitable[AgentResult[Any]]]: ...
 
-    def run_sync(self, message: str, **options: Any) -> AgentResult[Any]: ...
+    @property
+    def run_sync(self) -> Callable[..., AgentResult[Any]]: ...
 
 
 class HistoryBuffer:

@@ -41,7 +41,8 @@ INSTRUCTION = (
 class Summarizer(Protocol):
     """What can be asked for a summary: an agent."""
 
-    def run(self, message: str, **options: Any) -> Awaitable[Any]:
+    @property
+    def run(self) -> Callable[..., Awaitable[Any]]:
         """Ask, as `Agent.run` does."""
 
 
