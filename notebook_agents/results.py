@@ -14,6 +14,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ToolErrorEvent,
 )
+from notebook_agents.tables import frame_of
 
 __all__ = ["AgentResult"]
 
@@ -170,6 +171,32 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         data = dict(self)
         data["events"] = [event.to_dict() for event in self.events]
         return data
+
+    def to_frame(self) -> Any:
+        """Give everything that happened as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an event, but for the pieces of streamed text: its time,
+            step, kind, tool, text, arguments, status, seconds and tokens.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from notebook_agents import Agent, ScriptedProvider, call
+        >>> def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> script = [call("add", a=1, b=2), "It is 3."]
+        >>> result = Agent(ScriptedProvider(script), [add]).run_sync("1 + 2?")
+        >>> result.to_frame()["event"].tolist()
+        ['task', 'action', 'observation', 'answer']
+        """
+        return frame_of(self.events)
 
     def _ipython_display_(self) -> None:
         if not self._display.is_answer_on_screen:
