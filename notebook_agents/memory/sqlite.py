@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from notebook_agents.database import Database, checked_path, file_in_home
 from notebook_agents.errors import MemoryStoreError
-from notebook_agents.home import home_folder, make_private_folder
+from notebook_agents.home import home_folder
 from notebook_agents.memory import sqlite_rows
-from notebook_agents.memory.database import Database
 from notebook_agents.memory.listing import (
     ConversationInfo,
     check_page,
@@ -83,7 +83,15 @@ class SQLiteStore(MemoryStore):
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        file = _default_file() if path is None else _checked_path(path)
+        file = (
+            file_in_home(FILE_NAME)
+            if path is None
+            else checked_path(
+                path,
+                owner="SQLiteStore",
+                instead="InMemoryStore() keeps conversations in this process.",
+            )
+        )
         self._database = Database(
             file, application_id=sqlite_rows.APPLICATION_ID, steps=sqlite_rows.STEPS
         )
@@ -225,28 +233,3 @@ class SQLiteStore(MemoryStore):
 
     def _load(self, scope: MemoryScope, before: str | None) -> list[Message]:
         return [from_record(record) for record in self._read(scope, before)]
-
-
-def _default_file() -> Path:
-    path = default_path()
-    try:
-        make_private_folder(path.parent)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        message = (
-            f"The folder {str(path.parent)!r} cannot be made: {reason}. "
-            "NOTEBOOK_AGENTS_HOME can name another one."
-        )
-        raise MemoryStoreError(message) from error
-    return path
-
-
-def _checked_path(path: str | os.PathLike[str]) -> Path:
-    text = os.fspath(path)
-    if text in {"", ":memory:"} or text.startswith("file:"):
-        message = (
-            f"SQLiteStore needs the path of a file, got {text!r}; "
-            "InMemoryStore() keeps conversations in this process."
-        )
-        raise ValueError(message)
-    return Path(text).expanduser()

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+from notebook_agents.database import Database
 from notebook_agents.errors import MemoryStoreError
 from notebook_agents.memory import sqlite_rows
-from notebook_agents.memory.database import Database
 from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
 from notebook_agents.memory.scope import MemoryScope
 

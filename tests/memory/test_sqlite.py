@@ -13,10 +13,10 @@ import time
 
 import pytest
 
-from notebook_agents import Agent, MemoryScope, Message, ScriptedProvider
+from notebook_agents import Agent, MemoryScope, Message, ScriptedProvider, database
 from notebook_agents.errors import MemoryStoreError
 from notebook_agents.home import home_folder
-from notebook_agents.memory import SQLiteStore, database
+from notebook_agents.memory import SQLiteStore
 from notebook_agents.memory.sqlite_rows import APPLICATION_ID, STEPS
 
 SCOPE = MemoryScope(user_id="ada")

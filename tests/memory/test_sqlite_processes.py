@@ -11,8 +11,8 @@ import textwrap
 
 import pytest
 
-from notebook_agents import MemoryScope
-from notebook_agents.memory import SQLiteStore, database
+from notebook_agents import MemoryScope, database
+from notebook_agents.memory import SQLiteStore
 
 SCOPE = MemoryScope(conversation_id=f"{1:032x}")
 OLD = [f"old {number}" for number in range(3)]

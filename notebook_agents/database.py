@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from notebook_agents.errors import MemoryStoreError
+from notebook_agents.home import home_folder, make_private_folder
 
-__all__ = ["Database"]
+__all__ = ["Database", "checked_path", "file_in_home"]
 
 BUSY_SECONDS = 10.0
 """How long to wait for another process that is writing."""
@@ -50,6 +51,66 @@ def _start_anew_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew_after_fork)
+
+
+def file_in_home(name: str) -> Path:
+    """Name a file in the folder of everything durable, and make that folder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, which need not exist.
+
+    Returns
+    -------
+    Path
+        In the folder of `notebook_agents.home.home_folder`.
+
+    Raises
+    ------
+    MemoryStoreError
+        If the folder cannot be made.
+    """
+    folder = home_folder()
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = (
+            f"The folder {str(folder)!r} cannot be made: {reason}. "
+            "NOTEBOOK_AGENTS_HOME can name another one."
+        )
+        raise MemoryStoreError(message) from error
+    return folder / name
+
+
+def checked_path(path: str | os.PathLike[str], *, owner: str, instead: str) -> Path:
+    """Give the path of a file back, if it is one.
+
+    Parameters
+    ----------
+    path : str or path
+        As the user wrote it.
+    owner : str
+        What the file is for, for the message.
+    instead : str
+        What to do where no file is meant, in a sentence.
+
+    Returns
+    -------
+    Path
+        With the home folder written out.
+
+    Raises
+    ------
+    ValueError
+        If no file is meant, as by ``":memory:"``.
+    """
+    text = os.fspath(path)
+    if text in {"", ":memory:"} or text.startswith("file:"):
+        message = f"{owner} needs the path of a file, got {text!r}; {instead}"
+        raise ValueError(message)
+    return Path(text).expanduser()
 
 
 class Database:
