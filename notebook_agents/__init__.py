@@ -42,9 +42,16 @@ if TYPE_CHECKING:
         AgentAPIProviderError,
         AgentConfigurationError,
         AgentProviderError,
+        GuardrailBlockedError,
         NotebookAgentsError,
     )
     from notebook_agents.events import event_from_dict
+    from notebook_agents.guardrails.definition import Guardrail
+    from notebook_agents.guardrails.guard import Guard
+    from notebook_agents.guardrails.judge import llm_guard
+    from notebook_agents.guardrails.keywords import block_keywords
+    from notebook_agents.guardrails.pii import strip_pii
+    from notebook_agents.guardrails.service import GuardrailService
     from notebook_agents.history.budget import HistoryBudget
     from notebook_agents.history.buffer import HistoryBuffer
     from notebook_agents.memory.in_memory import InMemoryStore
@@ -87,6 +94,10 @@ _HOME = {
     "Budget": "budget",
     "CORSConfig": "server",
     "Deny": "approval",
+    "Guard": "guardrails.guard",
+    "Guardrail": "guardrails.definition",
+    "GuardrailBlockedError": "errors",
+    "GuardrailService": "guardrails.service",
     "HistoryBudget": "history.budget",
     "HistoryBuffer": "history.buffer",
     "InMemoryStore": "memory.in_memory",
@@ -105,13 +116,16 @@ _HOME = {
     "ServerConfig": "server",
     "Stop": "approval",
     "ToolCall": "messages",
+    "block_keywords": "guardrails.keywords",
     "call": "providers.scripted",
     "create_conversation_id": "memory.scope",
     "event_from_dict": "events",
     "list_sessions": "memory.named",
+    "llm_guard": "guardrails.judge",
     "open_session": "memory.named",
     "register_provider": "providers.registry",
     "serve": "server",
+    "strip_pii": "guardrails.pii",
     "tool": "tools.decorator",
 }
 
@@ -151,6 +165,10 @@ __all__ = [
     "Depends",
     "FastAPI",
     "FileResponse",
+    "Guard",
+    "Guardrail",
+    "GuardrailBlockedError",
+    "GuardrailService",
     "HTTPException",
     "HistoryBudget",
     "HistoryBuffer",
@@ -175,13 +193,16 @@ __all__ = [
     "StreamingResponse",
     "ToolCall",
     "__version__",
+    "block_keywords",
     "call",
     "create_conversation_id",
     "event_from_dict",
     "list_sessions",
+    "llm_guard",
     "open_session",
     "register_provider",
     "serve",
+    "strip_pii",
     "tool",
 ]
 

@@ -19,6 +19,7 @@ from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.delegation import brief, delegated
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
+from notebook_agents.guardrails.guard import Check, Guards
 from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
 from notebook_agents.journal import Prompt, open_run
@@ -113,6 +114,16 @@ class Agent(Resumable):
         is stored stays as it is.
     budget : Budget, optional
         What a run may spend.
+    input_guards, output_guards : callable or iterable of callable, optional
+        Guards, ``(str) -> str``, sync or async: they return the text, changed
+        or not, or raise to block it. The first look at each message before
+        anybody else does; the others at each text of the model, which is held
+        back until they have, so nothing is seen of it word by word, and
+        nothing of the reasoning at all.
+    tool_guards : callable or iterable of callable, optional
+        Guards for the arguments of calls and for what tools give; of these a
+        `Guard` with a ``scope`` sees only ``"input"`` or only ``"output"``. A
+        blocked call is not run, a blocked result not shown; the run goes on.
     on_event : callable, optional
         Called with each event as a dict, but for tokens and progress.
     name : str, default "agent"
@@ -152,6 +163,9 @@ class Agent(Resumable):
         history: Literal["full", "final"] | HistoryBudget = "full",
         history_processors: Processor | Iterable[Processor] = (),
         budget: Budget | None = None,
+        input_guards: Check | Iterable[Check] = (),
+        output_guards: Check | Iterable[Check] = (),
+        tool_guards: Check | Iterable[Check] = (),
         on_event: OnEvent | None = None,
         name: str = "agent",
         agent_id: str | None = None,
@@ -188,6 +202,11 @@ class Agent(Resumable):
             budget_of(history), checked_processors(history_processors)
         )
         self._budget = budget
+        self._guards = Guards.of(
+            input_guards=input_guards,
+            output_guards=output_guards,
+            tool_guards=tool_guards,
+        )
         self._on_event = on_event
 
     def __repr__(self) -> str:
@@ -323,6 +342,7 @@ class Agent(Resumable):
             params=params,
             parallel_tools=self._parallel_tools
             and tool_calling.get("parallel_tool_calls") is not False,
+            guards=self._guards,
         )
         conversation = Conversation(
             opened.memory,

@@ -26,9 +26,10 @@ from notebook_agents.flattening import Events
 from notebook_agents.journal import PastCall
 from notebook_agents.messages import ToolCall
 from notebook_agents.policy import Ruling
+from notebook_agents.screening import screen_result, told
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.execution import Outcome, execute, needs_main_thread
+from notebook_agents.tools.execution import Outcome, execute, needs_main_thread, said_of
 from notebook_agents.tools.observation import bundle_of, cut, text_of
 from notebook_agents.turn import Turn
 
@@ -95,7 +96,9 @@ class PreparedCall:
         return not is_async and self.ruling is None
 
 
-def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
+def prepare(
+    turn: Turn, call: ToolCall, *, refusal: ToolError | None = None
+) -> PreparedCall:
     """Find the tool of a call and validate its arguments.
 
     Parameters
@@ -104,6 +107,8 @@ def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
         The turn it belongs to.
     call : ToolCall
         As the model wrote it.
+    refusal : ToolError, optional
+        Why it may not be made in any case.
 
     Returns
     -------
@@ -117,6 +122,8 @@ def prepare(turn: Turn, call: ToolCall) -> PreparedCall:
     definition = turn.tools.get(call.name)
     if definition is None:
         return PreparedCall(_valid(call), error=_unknown(turn, call))
+    if refusal is not None:
+        return PreparedCall(_valid(call), definition, error=refusal)
     if turn.reply.stop_reason == "length":
         # Even a call that looks whole may lack its last argument.
         error = ToolArgumentsError(
@@ -156,13 +163,19 @@ async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
     began = time.monotonic()
     outcome = await execute(definition, bound)
     seconds = time.monotonic() - began
+    result = await screen_result(turn, definition.name, said_of(definition, outcome))
+    for event in told(turn, result):
+        yield event
+    # What a guard took out of the text stands in these as well.
+    shown = None if result.notes else outcome
     if outcome.error is None:
-        content = text_of(outcome.value)
-        yield await _observed(turn, prepared, content, seconds, outcome)
+        status = "failed" if result.is_blocked else "done"
+        yield await _observed(
+            turn, prepared, result.text, seconds, shown, status=status
+        )
         return
-    line = _line(definition, outcome.error)
-    yield _tool_error(turn, prepared, line, outcome.detail)
-    content = cut(f"Tool execution failed: {line}")
+    yield _tool_error(turn, prepared, result.text, shown.detail if shown else "")
+    content = cut(f"Tool execution failed: {result.text}")
     yield await _observed(turn, prepared, content, seconds, status="failed")
 
 
@@ -332,20 +345,6 @@ def _change(edited: BoundCall | None) -> str:
         return ""
     text = text_of(dict(edited.values))[:EDITED_CHARACTERS]
     return f"The user changed the arguments; the tool ran with {text}\n\n"
-
-
-def _line(definition: ToolDefinition, error: BaseException) -> str:
-    if (
-        isinstance(error, TimeoutError)
-        and definition.timeout is not None
-        and not str(error)
-    ):
-        return f"no result within {definition.timeout:g} s"
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}" if str(error) else name
-    except Exception:  # noqa: BLE001 - the error is the user's, and may do anything
-        return name
 
 
 def _valid(call: ToolCall) -> ToolCall:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from notebook_agents.approval import Deny
 from notebook_agents.calls import CANCELLED
-from notebook_agents.errors import RunCancelledError
+from notebook_agents.errors import GuardrailBlockedError, RunCancelledError
 from notebook_agents.events import (
     ActionEvent,
     ApprovalRequestedEvent,
     ApprovalResultEvent,
     ErrorEvent,
     Event,
+    GuardrailEvent,
     ObservationEvent,
 )
 from notebook_agents.turn import Turn
@@ -48,12 +49,19 @@ def last_events(
     elif isinstance(error, RunCancelledError):
         mark, reason, detail = STOPPED, "cancelled", "The run was stopped."
         stop_reason = "cancelled"
+    elif isinstance(error, GuardrailBlockedError):
+        mark = detail = str(error)
+        reason, stop_reason = type(error).__name__, "blocked"
+        turn.pieces.clear()
     else:
         mark, reason, detail = FAILED, type(error).__name__, str(error)
         stop_reason = "error"
     turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
     yield from turn.late
     yield from _open_ends(turn, [*events, *turn.late])
+    if isinstance(error, GuardrailBlockedError):
+        guard, stage = error.guard, error.stage
+        yield turn.event(GuardrailEvent, stage=stage, guard=guard, action="blocked")
     yield turn.event(ErrorEvent, reason=reason, detail=detail)
 
 

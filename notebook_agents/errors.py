@@ -232,7 +232,10 @@ class AnswerFormatError(NotebookAgentsError, ValueError):
 
 
 class GuardrailBlockedError(NotebookAgentsError, ValueError):
-    """A guard stopped the text.
+    """A guard stopped the text, of which nothing is told.
+
+    A guard of your own raises it with a reason as its message, which is told to
+    whoever asked: keep the text out of it.
 
     Attributes
     ----------
@@ -240,12 +243,26 @@ class GuardrailBlockedError(NotebookAgentsError, ValueError):
         Name of the guard.
     stage : str
         ``"input"``, ``"output"`` or ``"tool"``.
+    reason : str
+        Why, in the words of the guard; empty if it gave none.
+    result : AgentResult or None
+        What there was by then, with ``is_blocked`` set, if a run ended so.
     """
 
-    def __init__(self, message: str = "", *, guard: str = "", stage: str = "") -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        guard: str = "",
+        stage: str = "",
+        reason: str = "",
+        result: Any = None,
+    ) -> None:
         super().__init__(message)
         self.guard = guard
         self.stage = stage
+        self.reason = reason
+        self.result = result
 
 
 class RunCancelledError(NotebookAgentsError):

@@ -91,6 +91,10 @@ class RunJournal:
         if has_begun:
             _here.add(run["run_id"])
 
+    def asked(self, prompt: str) -> None:
+        """Say what the run was asked, where that is not what it was opened with."""
+        self._run = {**self._run, "prompt": prompt}
+
     async def replied(self, reply: ModelReply, calls: Sequence[ToolCall]) -> None:
         """Write down a reply, before its calls begin.
 

@@ -16,13 +16,19 @@ from notebook_agents.events import (
     ErrorEvent,
     Event,
     RetryEvent,
-    TaskEvent,
     ThoughtEvent,
     TokenEvent,
 )
 from notebook_agents.flattening import Events, flat
 from notebook_agents.merging import merge
 from notebook_agents.providers import base
+from notebook_agents.screening import (
+    admit,
+    held_back,
+    screen_calls,
+    screen_reply,
+    told,
+)
 from notebook_agents.spending import fit_request, fit_round
 from notebook_agents.turn import Turn
 
@@ -50,7 +56,7 @@ def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
 
 async def take_turn(turn: Turn) -> Events:
     """Ask the model and run its calls, in turns, until it answers."""
-    yield turn.event(TaskEvent, prompt=turn.prompt)
+    yield admit(turn)
     for step in range(1, turn.max_rounds + 2):
         turn.step = step
         if not turn.recall():
@@ -91,21 +97,25 @@ async def ask_model(turn: Turn) -> Events:
     turn.next_request = await turn.request()
     if turn.meter is None:
         yield read_reply(turn)
-        return
-    yield fit_request(turn)
-    if turn.is_spent():
-        return
-    try:
-        yield read_reply(turn)
-    finally:
-        turn.meter.release()
-    await turn.meter.charge(turn.model_calls[-1])
+    else:
+        yield fit_request(turn)
+        if turn.is_spent():
+            return
+        try:
+            yield read_reply(turn)
+        finally:
+            turn.meter.release()
+        await turn.meter.charge(turn.model_calls[-1])
+    if turn.guards.output:
+        yield screen_reply(turn)
 
 
 async def read_reply(turn: Turn) -> Events:
     """Read what the model says, as it comes."""
     turn.pieces.clear()
     deltas = base.deltas_of(turn.provider, turn.next_request)
+    if turn.guards.output:
+        deltas = held_back(deltas)
     try:
         async for sent in deltas:
             delta = mended(sent)
@@ -142,12 +152,15 @@ async def settle_round(turn: Turn) -> Events:
         yield fit_round(turn, len(asked))
         if turn.is_spent():
             return
-    calls = [prepare(turn, call) for call in asked]
+    screened = await screen_calls(turn, asked)
+    calls = [prepare(turn, each.call, refusal=each.refusal) for each in screened]
     try:
         if turn.journal is not None and turn.recalled is None:
-            await turn.journal.replied(turn.reply, asked)
+            await turn.journal.replied(turn.reply, [each.call for each in screened])
         for call in calls:
             yield action(turn, call)
+        for event in told(turn, *screened):
+            yield event
         for batch in batches(calls, parallel=turn.parallel_tools):
             # Questions first: a tool that blocks the cell would hide them.
             batch.sort(key=lambda call: call.ruling is None)

@@ -23,7 +23,11 @@ from notebook_agents.approval import Decision, PendingApproval
 from notebook_agents.budget import Crossing
 from notebook_agents.calls import StopRequested
 from notebook_agents.ending import last_events
-from notebook_agents.errors import NotebookAgentsError, RunCancelledError
+from notebook_agents.errors import (
+    GuardrailBlockedError,
+    NotebookAgentsError,
+    RunCancelledError,
+)
 from notebook_agents.events import Event
 from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
@@ -195,6 +199,8 @@ class Run:
         ------
         RunCancelledError
             If it was stopped; ``error.result`` has what there was by then.
+        GuardrailBlockedError
+            If a guard blocked a text of it; so has this.
         NotebookAgentsError
             If it failed.
         """
@@ -302,7 +308,7 @@ class Run:
         errors = await self._keep_turn()
         cost = await cost_of(self._turn.model_calls)
         self._result = self._make_result(errors, cost)
-        if isinstance(error, RunCancelledError):
+        if isinstance(error, RunCancelledError | GuardrailBlockedError):
             error.result = self._result
         # As at the other limits, nothing is raised where a budget is used up.
         if error is not None and not self._turn.is_spent():
@@ -372,6 +378,7 @@ class Run:
             approvals=approvals_of(self._events),
             errors=[*errors_of(self._events), *errors],
             stop_reason=turn.stop_reason,
+            is_blocked=turn.stop_reason == "blocked",
             run_id=self.id,
             trace_id=uuid.uuid4().hex,
             message_id=str(uuid.uuid4()),

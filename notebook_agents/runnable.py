@@ -45,8 +45,8 @@ class Runnable(ABC):
         Raises
         ------
         NotebookAgentsError
-            If there is no usable model, the service failed, or the run was
-            stopped.
+            If there is no usable model, the service failed, a guard blocked a
+            text, or the run was stopped.
 
         Examples
         --------

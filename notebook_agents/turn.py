@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from notebook_agents.budget import Crossing, Meter
 from notebook_agents.consent import Consent
 from notebook_agents.events import Event, Origin
+from notebook_agents.guardrails.guard import NO_GUARDS, Guards
 from notebook_agents.history.pipeline import History
 from notebook_agents.journal import PastCall, PastStep, RunJournal
 from notebook_agents.messages import Message, ToolCall, Usage
@@ -53,6 +54,8 @@ class Turn:
         Whether the calls of one round run at the same time.
     meter : Meter or None
         What it may spend; None where nothing limits it.
+    guards : Guards
+        What looks at the texts before anybody else does.
     journal : RunJournal or None
         Where it is written down what must not be done twice.
     past : deque of PastStep
@@ -72,6 +75,7 @@ class Turn:
     params: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
     meter: Meter | None = None
+    guards: Guards = NO_GUARDS
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
 

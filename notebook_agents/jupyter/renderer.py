@@ -20,6 +20,7 @@ from notebook_agents.events import (
     ApprovalResultEvent,
     ErrorEvent,
     Event,
+    GuardrailEvent,
     ObservationEvent,
 )
 from notebook_agents.jupyter._words import encodable
@@ -160,6 +161,8 @@ class CellRenderer:
             # Whoever asked has left a record of the answer already.
             return event.request_id in self._asked
         # What ends the cell is raised there, in a line of its own.
+        if isinstance(event, GuardrailEvent):
+            return event.action == "blocked" and event.stage != "tool"
         return isinstance(event, ErrorEvent) and event.reason != "max_steps_reached"
 
     def _hide(self, changed: list[str]) -> None:

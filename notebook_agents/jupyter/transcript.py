@@ -59,6 +59,11 @@ _CARD_STATES: dict[str, State] = {
     "denied": "denied",
     "cancelled": "cancelled",
 }
+_GUARDED = {
+    "input": "the message",
+    "output": "the answer",
+    "tool": "a text of a tool",
+}
 _CUT = {
     "length": "The answer was cut off at the token limit (max_tokens).",
     "content_filter": "The service cut the answer off for its content.",
@@ -329,8 +334,11 @@ class Transcript:
     # Notices
 
     def _on_guardrail(self, event: GuardrailEvent) -> None:
-        what = f"Guard {event.guard}: {event.action}"
-        self._notice(event.step, f"{what} ({event.stage})" if event.stage else what)
+        what = (
+            f"Guard {event.guard} {event.action} {_GUARDED.get(event.stage, 'a text')}."
+        )
+        level: Level = "warning" if event.action == "blocked" else "info"
+        self._notice(event.step, what, level=level)
 
     def _on_retry(self, event: RetryEvent) -> None:
         if event.discard_partial:

@@ -10,10 +10,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
-from notebook_agents.errors import AgentConfigurationError, AgentProviderError
 from notebook_agents.server.branding import Pages
 from notebook_agents.server.endpoints import endpoint_of, is_json, said, signature_of
 from notebook_agents.server.text_stream import (
+    ANSWERED,
     CHUNK_SIZE,
     TextStreamResponse,
     failure_response,
@@ -107,7 +107,7 @@ class AgentAPI(FastAPI):
             **settings,
         )
         # Yours win; a stream that has not begun comes here too.
-        for kind in (AgentConfigurationError, AgentProviderError):
+        for kind in ANSWERED:
             self.exception_handlers.setdefault(kind, _failed)
         self._pages = Pages(self, docs_url, redoc_url, swagger_ui_oauth2_redirect_url)
 
@@ -210,7 +210,6 @@ class AgentAPI(FastAPI):
 
 
 async def _failed(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, AgentConfigurationError | AgentProviderError)  # noqa: S101 - registered for these
     return failure_response(error)
 
 

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from notebook_agents.errors import (
     AgentConfigurationError,
     AgentProviderError,
+    GuardrailBlockedError,
     RunCancelledError,
 )
 from notebook_agents.events import ObservationEvent, ToolErrorEvent
@@ -162,7 +163,7 @@ def report(error: BaseException, *, run_id: str | None = None) -> Failure:
     """
     status, name, sentence = _kind(error)
     trace_id = uuid.uuid4().hex
-    if not isinstance(error, RunCancelledError):
+    if not isinstance(error, RunCancelledError | GuardrailBlockedError):
         level = (
             logging.ERROR
             if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
@@ -188,6 +189,10 @@ def _kind(error: BaseException) -> tuple[int, str, str]:
         return 502, name, "The model service failed."
     if isinstance(error, RunCancelledError):
         return 409, name, "The run was stopped."
+    if isinstance(error, GuardrailBlockedError):
+        # What services of models answer for what they filter themselves. The
+        # words are fit for a client, as every guard has been told to see to.
+        return 400, name, str(error)
     return 500, "InternalServerError", "Something went wrong."
 
 

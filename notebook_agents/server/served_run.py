@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from notebook_agents.errors import RunCancelledError
+from notebook_agents.errors import GuardrailBlockedError, RunCancelledError
 from notebook_agents.events import ErrorEvent, Event, ToolErrorEvent
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.results import AgentResult
@@ -197,7 +197,7 @@ class ServedRun:
                     event.detail,
                 )
         try:
-            result = await run.result()
+            result = await _result_of(run)
         except Exception as error:  # noqa: BLE001 - told to whoever asks
             self.failure = self._failed(error, limit)
         else:
@@ -209,6 +209,16 @@ class ServedRun:
         if isinstance(error, RunCancelledError) and self.ended_by == "shutdown":
             return shutting_down(run_id=self.run.id)
         return report(error, run_id=self.run.id)
+
+
+async def _result_of(run: Run) -> AgentResult[object]:
+    """Give the outcome of a run; one that a guard has blocked is an answer, too."""
+    try:
+        return await run.result()
+    except GuardrailBlockedError as error:
+        logger.info("run %s: guard %s blocked the %s", run.id, error.guard, error.stage)
+        result: AgentResult[object] = error.result
+        return result
 
 
 def response_of(

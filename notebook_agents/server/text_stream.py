@@ -17,18 +17,25 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from notebook_agents.errors import AgentConfigurationError, AgentProviderError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    AgentProviderError,
+    GuardrailBlockedError,
+)
 from notebook_agents.server.failures import report
 from notebook_agents.server.logs import Redaction
 from notebook_agents.server.sse import HEARTBEAT, encode_event
 
-__all__ = ["TextStreamResponse", "failure_response", "sse_response"]
+__all__ = ["ANSWERED", "TextStreamResponse", "failure_response", "sse_response"]
 
 CHUNK_SIZE = 64  # characters
 DONE = "[DONE]"
 # Frames after which others have their turn: a source may never wait by itself.
 BREATH = 64
 _REDACTION = Redaction(())
+
+ANSWERED = (AgentConfigurationError, AgentProviderError, GuardrailBlockedError)
+"""What a client is told of in an ordinary response, if nothing has been sent."""
 
 
 def sse_response(
@@ -90,21 +97,24 @@ def sse_response(
     )
 
 
-def failure_response(error: AgentConfigurationError | AgentProviderError) -> Response:
+def failure_response(error: Exception) -> Response:
     """Answer with a failure of the provider or the set-up, and log it.
 
     Parameters
     ----------
-    error : AgentConfigurationError or AgentProviderError
-        What went wrong.
+    error : Exception
+        What went wrong, one of `ANSWERED`.
 
     Returns
     -------
     Response
-        500 for the set-up, 502 for the provider, 504 if it was too slow; the
-        JSON has the message, without what looks like a key.
+        500 for the set-up, 502 for the provider, 504 if it was too slow, 400
+        for what a guard blocked; the JSON has the message, without what looks
+        like a key.
     """
-    body = {"error": _REDACTION.redact(str(error))}
+    body: dict[str, Any] = {"error": _REDACTION.redact(str(error))}
+    if isinstance(error, GuardrailBlockedError):
+        body["is_blocked"] = True
     return JSONResponse(body, status_code=report(error).status)
 
 
@@ -154,7 +164,7 @@ class TextStreamResponse(StreamingResponse):
             leaving.cancel()
             await asyncio.wait({work, leaving})
         error = None if work.cancelled() else work.exception()
-        if isinstance(error, AgentConfigurationError | AgentProviderError):
+        if isinstance(error, ANSWERED):
             if not self._answers_failures:
                 raise error
             await failure_response(error)(scope, receive, send)

@@ -19,9 +19,10 @@ from typing import Any
 from notebook_agents.sync import current_waiter
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.observation import text_of
 from notebook_agents.waiting import Waiter, in_thread
 
-__all__ = ["Outcome", "execute", "needs_main_thread"]
+__all__ = ["Outcome", "execute", "needs_main_thread", "said_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,20 @@ class Outcome:
 def needs_main_thread(definition: ToolDefinition) -> bool:
     """Tell whether a call would run in the thread of the waiting cell."""
     return _waiter_for(definition) is not None and not definition.is_async
+
+
+def said_of(definition: ToolDefinition, outcome: Outcome) -> str:
+    """Say in words what became of a call: the value, or one line on the error."""
+    error = outcome.error
+    if error is None:
+        return text_of(outcome.value)
+    if isinstance(error, TimeoutError) and definition.timeout and not str(error):
+        return f"no result within {definition.timeout:g} s"
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}" if str(error) else name
+    except Exception:  # noqa: BLE001 - the error is the user's, and may do anything
+        return name
 
 
 async def execute(definition: ToolDefinition, bound: BoundCall) -> Outcome:

@@ -287,7 +287,12 @@ def test_a_call_that_was_running_when_the_run_ended_is_stopped(story):
 
 def test_a_guard_leaves_a_notice(story):
     story.tell(GuardrailEvent, stage="output", guard="strip_pii", action="changed")
-    assert story.plain() == ["• Guard strip_pii: changed (output)"]
+    assert story.plain() == ["• Guard strip_pii changed the answer."]
+
+
+def test_a_guard_that_stops_something_leaves_a_warning(story):
+    story.tell(GuardrailEvent, stage="tool", guard="words", action="blocked")
+    assert story.plain() == ["⚠︎ Warning: Guard words blocked a text of a tool."]
 
 
 def test_the_prompt_is_not_shown(story):
