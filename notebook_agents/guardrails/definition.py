@@ -112,25 +112,31 @@ def config_text(guardrail: Guardrail) -> str:
     AgentConfigurationError
         If something about it cannot be right.
     """
-    kind, config = guardrail.kind, guardrail.config
     name: object = guardrail.name
     if not isinstance(name, str) or not name.strip():
         message = f"A guardrail needs a name, not {name!r}."
         raise AgentConfigurationError(message)
-    if kind not in _ARGUMENTS:
-        message = f"A guardrail is one of {', '.join(_ARGUMENTS)}, not {kind!r}."
+    if guardrail.kind not in _ARGUMENTS:
+        known = ", ".join(_ARGUMENTS)
+        message = f"A guardrail is one of {known}, not {guardrail.kind!r}."
         raise AgentConfigurationError(message)
-    keys = set(config)
-    if not _NEEDED[kind] <= keys <= _ARGUMENTS[kind]:
-        known = ", ".join(sorted(_ARGUMENTS[kind]))
-        given = ", ".join(map(repr, config)) or "nothing"
-        message = f"The config of a {kind} guardrail has {known}; this one has {given}."
-        raise AgentConfigurationError(message)
+    _check_keys(guardrail.kind, guardrail.config)
     try:
-        text = json.dumps(dict(config), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(dict(guardrail.config), allow_nan=False)
+        # Nothing is sent: the model is named only to try the rest.
+        guardrail.to_guard("scripted")
+    except AgentConfigurationError:
+        raise
     except (TypeError, ValueError) as error:
-        message = f"The config of a guardrail is kept as JSON: {error}."
+        message = f"The config of the guardrail {name!r} cannot be used: {error}."
         raise AgentConfigurationError(message) from error
-    # Nothing is sent: the model is named only to try the rest.
-    guardrail.to_guard("scripted")
     return text
+
+
+def _check_keys(kind: Kind, config: Any) -> None:
+    given = config if isinstance(config, Mapping) else {}
+    if not _NEEDED[kind] <= set(given) <= _ARGUMENTS[kind]:
+        known = ", ".join(sorted(_ARGUMENTS[kind]))
+        found = ", ".join(map(repr, given)) or "nothing of it"
+        message = f"The config of a {kind} guardrail has {known}; this one has {found}."
+        raise AgentConfigurationError(message)

@@ -233,8 +233,8 @@ async def never(_text: str) -> str:
 
 
 async def stubborn(_text: str) -> str:
-    """Go on although it is cancelled, until the loop ends."""
-    for _ in range(100):
+    """Go on for a while although it is cancelled."""
+    for _ in range(15):
         try:
             await asyncio.sleep(0.05)
         except asyncio.CancelledError:

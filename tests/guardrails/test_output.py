@@ -112,10 +112,15 @@ async def test_an_answer_that_passes_arrives_whole_and_in_order():
 async def test_a_blocked_answer_is_not_streamed():
     stream = Agent(ScriptedProvider([ANSWER]), output_guards=[refuse]).stream("go")
     texts = []
+
+    async def read():
+        texts.extend([text async for text in stream])
+
     with pytest.raises(GuardrailBlockedError):
-        async for text in stream:
-            texts.append(text)  # noqa: PERF401 - it ends with an error
+        await read()
     assert texts == []
+    kinds = [event.event for event in stream.run.recorded]
+    assert kinds == ["task", "guardrail", "error"]
 
 
 async def test_without_guards_of_the_output_text_is_streamed_as_it_comes():
@@ -125,7 +130,6 @@ async def test_without_guards_of_the_output_text_is_streamed_as_it_comes():
 
 
 async def test_a_stop_while_text_is_held_back_shows_nothing_of_it(caplog):
-    told = Told([ANSWER], output_guards=[hide])
     entered = asyncio.Event()
 
     async def look(text: str) -> str:
