@@ -59,11 +59,7 @@ _CARD_STATES: dict[str, State] = {
     "denied": "denied",
     "cancelled": "cancelled",
 }
-_GUARDED = {
-    "input": "the message",
-    "output": "the answer",
-    "tool": "a text of a tool",
-}
+_GUARDED = {"input": "the message", "output": "the answer", "tool": "a tool's text"}
 _CUT = {
     "length": "The answer was cut off at the token limit (max_tokens).",
     "content_filter": "The service cut the answer off for its content.",
@@ -334,11 +330,11 @@ class Transcript:
     # Notices
 
     def _on_guardrail(self, event: GuardrailEvent) -> None:
-        what = (
-            f"Guard {event.guard} {event.action} {_GUARDED.get(event.stage, 'a text')}."
-        )
+        subject = _GUARDED.get(event.stage, "a text")
+        text = f"Guard {event.guard} {event.action} {subject}."
         level: Level = "warning" if event.action == "blocked" else "info"
-        self._notice(event.step, what, level=level)
+        # Once for all the tools of a step.
+        self._notice(event.step, text, level=level, key=f"guard:{event.step}:{text}")
 
     def _on_retry(self, event: RetryEvent) -> None:
         if event.discard_partial:

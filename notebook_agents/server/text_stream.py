@@ -62,7 +62,8 @@ def sse_response(
     -------
     StreamingResponse
         A failure of the provider or the set-up before the first text is a 502
-        or a 500 with JSON; a later one is an ``error`` event.
+        or a 500 with JSON, what a guard blocked a 400; later it is an
+        ``error`` event.
 
     Raises
     ------

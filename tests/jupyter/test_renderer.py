@@ -15,6 +15,7 @@ from notebook_agents.events import (
     AnswerEvent,
     ApprovalRequestedEvent,
     ErrorEvent,
+    GuardrailEvent,
     ObservationEvent,
     Origin,
     TokenEvent,
@@ -298,6 +299,20 @@ def test_an_event_that_cannot_be_read_is_left_out(show, caplog):
 
     assert "the end" in show(story).text
     assert "waiting_for_approval" in caplog.text
+
+
+def test_a_guard_that_ends_the_run_is_told_of_by_the_error_of_the_cell_alone(show):
+    async def story(run, _):
+        run.tell(GuardrailEvent, stage="tool", guard="words", action="blocked")
+        run.tell(GuardrailEvent, stage="output", guard="words", action="changed")
+        run.tell(GuardrailEvent, stage="output", guard="words", action="blocked")
+        run.tell(ErrorEvent, reason="GuardrailBlockedError", detail="no")
+
+    lines = show(story).text.splitlines()[1:]
+    assert lines == [
+        "⚠︎ Warning: Guard words blocked a tool's text.",
+        "• Guard words changed the answer.",
+    ]
 
 
 def test_markdown_of_a_tool_is_made_harmless_and_its_html_stays(show):

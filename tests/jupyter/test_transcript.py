@@ -290,9 +290,16 @@ def test_a_guard_leaves_a_notice(story):
     assert story.plain() == ["• Guard strip_pii changed the answer."]
 
 
+def test_a_guard_that_changed_several_texts_of_tools_is_told_of_once_a_step(story):
+    changed = {"stage": "tool", "guard": "strip_pii", "action": "changed"}
+    for step in (1, 1, 2):
+        story.tell(GuardrailEvent, step, **changed)
+    assert story.plain() == ["• Guard strip_pii changed a tool's text."] * 2
+
+
 def test_a_guard_that_stops_something_leaves_a_warning(story):
     story.tell(GuardrailEvent, stage="tool", guard="words", action="blocked")
-    assert story.plain() == ["⚠︎ Warning: Guard words blocked a text of a tool."]
+    assert story.plain() == ["⚠︎ Warning: Guard words blocked a tool's text."]
 
 
 def test_the_prompt_is_not_shown(story):
