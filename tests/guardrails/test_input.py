@@ -177,6 +177,27 @@ async def test_whatever_a_guard_raises_blocks_and_quotes_nothing(
     assert_hidden(told, caplog)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Swordfish", "swordfish"),
+        (
+            "The swordfish lies under the old bridge",
+            "it says: lies under the OLD  bridge",
+        ),
+    ],
+)
+async def test_a_reason_that_is_the_text_or_quotes_it_at_length_is_not_told(
+    caplog, text, reason
+):
+    def guard(_text: str) -> str:
+        raise ValueError(reason)
+
+    told = await Told([], input_guards=guard).run(text)
+    assert str(told.error) == "Guard 'guard' blocked the message."
+    assert_hidden(told, caplog)
+
+
 async def test_where_a_guard_failed_is_in_the_log(caplog):
     def broken(text: str) -> str:
         return {}[text]

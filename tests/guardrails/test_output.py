@@ -149,6 +149,25 @@ async def test_a_stop_while_text_is_held_back_shows_nothing_of_it(caplog):
     assert_hidden(told, caplog)
 
 
+async def test_a_stop_after_guarded_text_was_shown_keeps_that_text(caplog):
+    shown = asyncio.Event()
+
+    async def hear(event):
+        if event["event"] == "guardrail":
+            shown.set()
+            await asyncio.Event().wait()
+
+    agent = Agent(ScriptedProvider([ANSWER]), output_guards=[hide], on_event=hear)
+    run = agent.start("go")
+    await shown.wait()
+    run.cancel()
+    with pytest.raises(RunCancelledError) as caught:
+        await run.result()
+    stopped = "It is [hidden].\n\n[stopped before the answer was complete]"
+    assert caught.value.result.answer == stopped
+    assert agent.memory.messages[-1]["content"] == stopped
+
+
 class Broken(Provider):
     """Says a part of its answer, tries again, and breaks off."""
 

@@ -209,9 +209,18 @@ async def test_a_guard_sees_all_values_of_a_call_at_once():
         seen.append(text)
         return text
 
-    script = [call("keep", text="a\nb", rows=[{"k": "c"}], limit=2.5), "ok"]
+    rows = [{"k": "c", "yes": True, "none": None}]
+    script = [call("keep", text="a\nb", rows=rows, limit=2.5), "ok"]
     await Told(script, [keep], tool_guards=only("input", look)).run()
-    assert seen == ["a\nb\n2.5\nc\nk"]
+    assert seen == ["a\nb\n2.5\nc\nk\nyes\nnone"]
+
+
+async def test_arguments_that_cannot_be_read_are_changed_before_it_is_told_why(caplog):
+    raw = f'{{"{SECRET}": 1, "{SECRET}": 2}}'
+    told = await Told([call("keep", raw), "ok"], [keep], tool_guards=[hide]).run()
+    assert "the key '[hidden]' is there twice" in told.requests()[1][-1]
+    assert told.guardrails == [("tool", "hide", "changed")]
+    assert_hidden(told, caplog)
 
 
 async def test_arguments_that_are_nested_deeply_do_no_harm():
