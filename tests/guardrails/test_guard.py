@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
+import textwrap
 
 import pytest
 
-from notebook_agents import Agent, AgentConfigurationError, Guard, ScriptedProvider
+from notebook_agents import (
+    Agent,
+    AgentConfigurationError,
+    Guard,
+    ScriptedProvider,
+    guardrails,
+)
 
 
 def calm(text: str) -> str:
@@ -80,3 +89,24 @@ def test_what_cannot_be_right_is_refused(arguments, said):
 def test_an_agent_takes_nothing_for_a_guard_that_is_none(stage, wrong):
     with pytest.raises(AgentConfigurationError, match=r"[Gg]uard"):
         Agent(ScriptedProvider([]), **{stage: wrong})
+
+
+def test_an_agent_without_guards_loads_none_of_the_ready_made_ones():
+    code = """
+        import sys
+        from notebook_agents import Agent, ScriptedProvider, guardrails
+
+        Agent(ScriptedProvider(["x"])).run_sync("go")
+        made = {"keywords", "pii", "personal_data", "judge", "definition", "service"}
+        loaded = {name for name in made if f"notebook_agents.guardrails.{name}" in sys.modules}
+        assert not loaded, loaded
+        assert all(getattr(guardrails, name) for name in guardrails.__all__)
+    """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=30
+    )
+
+
+def test_there_is_nothing_else_in_the_package():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        guardrails.no_such_name  # noqa: B018 - the access is the test

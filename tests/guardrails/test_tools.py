@@ -14,6 +14,7 @@ from notebook_agents import (
     strip_pii,
     tool,
 )
+from notebook_agents.tools.observation import MODEL_CHARACTERS
 from tests.guardrails.support import SECRET, Told, assert_hidden, hide, refuse
 
 NEITHER = ["read me", "noted"]
@@ -68,6 +69,12 @@ async def test_a_changed_result_is_what_the_model_reads_and_what_is_kept(caplog)
     assert told.guardrails == [("tool", "hide", "changed")]
     assert observation(told).status == "done"
     assert_hidden(told, caplog)
+
+
+async def test_a_result_that_a_guard_makes_longer_is_cut_like_any_other():
+    longer = Guard(lambda text: text * 1000, scope="output")
+    told = await Told([call("reveal"), "ok"], [reveal], tool_guards=longer).run()
+    assert len(told.requests()[1][-1]) < MODEL_CHARACTERS + 100
 
 
 async def test_a_blocked_result_is_withheld_and_the_run_goes_on(caplog):

@@ -2,7 +2,19 @@
 
 from typing import Any, assert_type
 
-from notebook_agents import Agent, AgentResult, HistoryBudget, HistoryBuffer
+from notebook_agents import (
+    Agent,
+    AgentResult,
+    Guard,
+    Guardrail,
+    GuardrailBlockedError,
+    GuardrailService,
+    HistoryBudget,
+    HistoryBuffer,
+    ScriptedProvider,
+    block_keywords,
+    strip_pii,
+)
 from notebook_agents.errors import (
     AgentAPIProviderError,
     AgentProviderError,
@@ -10,6 +22,7 @@ from notebook_agents.errors import (
     ProviderRateLimitError,
 )
 from notebook_agents.events import Event, TokenEvent, event_from_dict
+from notebook_agents.guardrails.guard import Scope
 
 
 def read_an_error(error: ProviderRateLimitError) -> None:
@@ -51,3 +64,28 @@ async def carry_a_conversation(agent: Agent) -> None:
     buffer.extend(result["messages"])
     await agent.run("hi", prior_messages=buffer)
     await agent.run("hi", prior_messages=result.messages)
+
+
+def no_prices(text: str) -> str:
+    return text
+
+
+async def one_question(text: str) -> str:
+    return text
+
+
+def guard_an_agent(service: GuardrailService, judge: ScriptedProvider) -> None:
+    before, after = service.split(service.instantiate_guards(["a"], judge))
+    Agent(
+        judge,
+        input_guards=[no_prices, one_question, block_keywords(["bomb"]), *before],
+        output_guards=after,
+        tool_guards=Guard(one_question, scope="output"),
+    )
+    assert_type(service.list(), list[Guardrail])
+    assert_type(strip_pii().scope, Scope)
+
+
+def catch_a_guard(error: GuardrailBlockedError) -> None:
+    assert_type(error.guard, str)
+    assert_type(error.reason, str)
