@@ -29,7 +29,7 @@ from notebook_agents.guardrails.guard import Guard
 from notebook_agents.guardrails.screen import screen
 from notebook_agents.messages import ToolCall
 from notebook_agents.providers.base import Delta, ModelReply, RetryDelta
-from notebook_agents.tools.observation import cut
+from notebook_agents.tools.observation import MODEL_CHARACTERS, cut
 from notebook_agents.tools.parsing import parse_object
 from notebook_agents.turn import Turn
 
@@ -256,7 +256,9 @@ async def screen_result(turn: Turn, tool: str, text: str) -> ScreenedResult:
     except GuardrailBlockedError as error:
         notes = (Note(error.guard, "blocked"),)
         return ScreenedResult(str(error), is_blocked=True, notes=notes)
-    return ScreenedResult(cut(seen.text), notes=_changes(seen.changed_by))
+    # It has been cut already; a guard may add some words, but not a book.
+    text = seen.text if len(seen.text) < 2 * MODEL_CHARACTERS else cut(seen.text)
+    return ScreenedResult(text, notes=_changes(seen.changed_by))
 
 
 def told(turn: Turn, *screened: ScreenedCall | ScreenedResult) -> Iterator[Event]:

@@ -11,12 +11,14 @@ from typing import Any
 from notebook_agents.messages import Usage
 
 __all__ = [
+    "WHY_CUT",
     "arguments_text",
     "call_text",
     "capped",
     "clean",
     "duration",
     "encodable",
+    "guard_text",
     "indented",
     "is_whole",
     "moment",
@@ -33,6 +35,20 @@ _MINUTE = 60  # seconds
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+WHY_CUT = {
+    "length": "The answer was cut off at the token limit (max_tokens).",
+    "content_filter": "The service cut the answer off for its content.",
+    "refusal": "The model refused to answer.",
+}
+"""What is said of an answer that is not whole, by why the model ended."""
+_GUARDED = {"input": "the message", "output": "the answer", "tool": "a tool's text"}
+
+
+def guard_text(guard: str, stage: str, action: str) -> str:
+    """Say what a guard did, in the same words for all the tools of a step."""
+    return f"Guard {guard} {action} {_GUARDED.get(stage, 'a text')}."
 
 
 def capped(text: str) -> str:

@@ -25,7 +25,7 @@ from notebook_agents.events import (
     TokenEvent,
     ToolErrorEvent,
 )
-from notebook_agents.jupyter._words import duration
+from notebook_agents.jupyter._words import WHY_CUT, duration, guard_text
 from notebook_agents.jupyter.html import State, ToolCard, approval_record, notice
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.segments import (
@@ -58,12 +58,6 @@ _CARD_STATES: dict[str, State] = {
     "answered": "answered",
     "denied": "denied",
     "cancelled": "cancelled",
-}
-_GUARDED = {"input": "the message", "output": "the answer", "tool": "a tool's text"}
-_CUT = {
-    "length": "The answer was cut off at the token limit (max_tokens).",
-    "content_filter": "The service cut the answer off for its content.",
-    "refusal": "The model refused to answer.",
 }
 
 
@@ -187,8 +181,8 @@ class Transcript:
 
     def _on_answer(self, event: AnswerEvent) -> None:
         self._set_text(event.step, event.content)
-        if event.stop_reason in _CUT:
-            self._notice(event.step, _CUT[event.stop_reason], level="warning")
+        if event.stop_reason in WHY_CUT:
+            self._notice(event.step, WHY_CUT[event.stop_reason], level="warning")
         self._finish()
 
     def _set_text(self, step: int, text: str) -> None:
@@ -330,10 +324,8 @@ class Transcript:
     # Notices
 
     def _on_guardrail(self, event: GuardrailEvent) -> None:
-        subject = _GUARDED.get(event.stage, "a text")
-        text = f"Guard {event.guard} {event.action} {subject}."
+        text = guard_text(event.guard, event.stage, event.action)
         level: Level = "warning" if event.action == "blocked" else "info"
-        # Once for all the tools of a step.
         self._notice(event.step, text, level=level, key=f"guard:{event.step}:{text}")
 
     def _on_retry(self, event: RetryEvent) -> None:

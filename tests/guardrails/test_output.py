@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from notebook_agents import (
     Agent,
     AgentConfigurationError,
+    Budget,
     GuardrailBlockedError,
     ScriptedProvider,
     call,
@@ -67,6 +68,21 @@ async def test_a_conversation_goes_on_after_a_blocked_answer():
     for message in ("first", "tell", "second"):
         await told.run(message)
     assert told.requests()[2] == ["first", "One.", "second"]
+
+
+async def test_a_blocked_answer_counts_in_a_budget_all_the_same():
+    usage = {"prompt": 500, "completion": 5000}
+    inner = Agent(
+        ScriptedProvider([{"text": ANSWER, "usage": usage}]),
+        name="inner",
+        output_guards=[refuse],
+    )
+    model = ScriptedProvider([call("inner", task="go"), "never"])
+    outer = Agent(model, [inner.as_tool()], budget=Budget(tokens=5000))
+    result = await outer.run("go")
+    assert "blocked the answer" in result.tool_calls[0]["content"]
+    assert result.stop_reason == "budget"
+    assert len(model.requests) == 1
 
 
 async def test_what_tools_did_before_a_blocked_answer_is_remembered(caplog):
