@@ -51,6 +51,9 @@ class ChatReply:
     keep : callable, optional
         Told the identifier of the first call and the reasoning that has to be
         sent back with it, where the model wants that.
+    output_tool : str
+        The tool whose arguments are the answer, if there is one: they are told
+        as they come.
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class ChatReply:
         service: ServiceFacts,
         *,
         keep: Callable[[str, Mapping[str, Any]], None] | None = None,
+        output_tool: str = "",
     ) -> None:
         self._service = service
         self._replays = profile.replays
         self._reports_cost = profile.reports_cost
         self._keep_part = keep
+        self._output_tool = output_tool
         self._splitter = ThinkSplitter() if profile.splits_think_tags else None
         self._texts: list[str] = []
         self._thoughts: list[str] = []
@@ -215,11 +220,16 @@ class ChatReply:
         if refusal := delta.get("refusal"):
             self._is_refusal = True
             self._say(str(refusal), deltas)
+        self._take_calls(delta, deltas)
+
+    def _take_calls(self, delta: Mapping[str, Any], deltas: list[Piece]) -> None:
         for piece in delta.get("tool_calls") or ():
             if isinstance(piece, Mapping):
                 self._calls.add(piece)
         if legacy := delta.get("function_call"):
             self._calls.add({"index": "function_call", "function": legacy})
+        if self._output_tool and (new := self._calls.arrived(self._output_tool)):
+            deltas.append(TextDelta(new))
 
     def _take_parts(self, parts: Sequence[Any], deltas: list[Piece]) -> None:
         for part in parts:

@@ -11,6 +11,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers.base import ModelRequest
+from notebook_agents.providers.output_format import response_format
 from notebook_agents.providers.profiles import ChatProfile
 
 __all__ = ["OPTIONAL", "chat_body", "encode"]
@@ -75,6 +76,8 @@ def chat_body(
         body["stream_options"] = {"include_usage": True}
     asked = {**request.tool_calling, **_some(request.params, _TAKEN)}
     body |= _some(asked, _TAKEN)
+    if request.output is not None and not request.output.tool:
+        body["response_format"] = response_format(request.output)
     if request.tools:
         body |= _tools(request.tools, asked, profile, without)
     if request.temperature is not None and profile.sends_temperature:

@@ -114,7 +114,7 @@ class HttpProvider(Provider):
         """Give the body of a request."""
 
     @abstractmethod
-    def _new_reply(self, service: ServiceFacts) -> Reply:
+    def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> Reply:
         """Make what reads one reply."""
 
     def _auth_headers(self, key: str) -> dict[str, str]:
@@ -202,7 +202,7 @@ class HttpProvider(Provider):
                 )
                 if exchange.status != OK:
                     await self._refusal(exchange, access)
-            deltas = read_reply(exchange, self._new_reply(self._facts(access)))
+            deltas = read_reply(exchange, self._new_reply(request, self._facts(access)))
             try:
                 async for delta in deltas:
                     yield delta

@@ -22,6 +22,8 @@ class _Slot:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    told: int = 0
+    """How many pieces of the arguments `ToolDeltas.arrived` has given."""
 
     @property
     def text(self) -> str:
@@ -84,6 +86,26 @@ class ToolDeltas:
             slot.arguments.append(arguments)
         elif arguments is not None:
             slot.arguments = [to_json(arguments).decode()]
+
+    def arrived(self, name: str) -> str:
+        """Give what has come since of the arguments of the first call of a tool.
+
+        Parameters
+        ----------
+        name : str
+            The tool.
+
+        Returns
+        -------
+        str
+            Empty if there is nothing new.
+        """
+        slot = next((slot for slot in self._slots if slot.name == name), None)
+        if slot is None:
+            return ""
+        new = "".join(slot.arguments[slot.told :])
+        slot.told = len(slot.arguments)
+        return new
 
     def calls(self) -> list[ToolCall]:
         """Give the calls, in the order in which they began.

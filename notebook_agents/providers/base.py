@@ -19,6 +19,11 @@ from notebook_agents.errors import (
     StreamInterruptedError,
 )
 from notebook_agents.messages import Message, ToolCall, Usage, to_dicts
+from notebook_agents.providers.output_format import (
+    OutputFormat,
+    OutputMode,
+    response_format,
+)
 
 __all__ = [
     "BaseProvider",
@@ -52,6 +57,8 @@ class ModelRequest:
         Sampling temperature, no unit; None leaves it to the provider.
     params : mapping
         More sampling parameters, as the service spells them.
+    output : OutputFormat or None
+        The shape of the answer; None for plain text.
     """
 
     messages: Sequence[Message]
@@ -60,6 +67,7 @@ class ModelRequest:
     max_tokens: int = 1024
     temperature: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    output: OutputFormat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,22 @@ class BaseProvider(ABC):
     """Name of the model, as the service spells it."""
     streams_tools: ClassVar[bool] = False
     """Whether ``stream`` may be used although the agent has tools."""
+
+    def output_mode(self, *, has_tools: bool) -> OutputMode:
+        """Say how an answer of a given shape is asked for.
+
+        Parameters
+        ----------
+        has_tools : bool
+            Whether the model may call tools on the way.
+
+        Returns
+        -------
+        {"native", "tool", "prompted"}
+            With ``"native"``, `chat` gets the shape as ``response_format`` in
+            its ``tool_calling``.
+        """
+        return "prompted"
 
     @abstractmethod
     async def chat(
@@ -323,10 +347,13 @@ async def _foreign_deltas(
             f"{name} takes no params ({params}): its chat() has no place for them."
         )
         raise AgentConfigurationError(message)
+    tool_calling = dict(request.tool_calling)
+    if request.output is not None and not request.output.tool:
+        tool_calling["response_format"] = response_format(request.output)
     response: object = await provider.chat(
         to_dicts(request.messages),
         tools=[dict(tool) for tool in request.tools] or None,
-        tool_calling=dict(request.tool_calling) or None,
+        tool_calling=tool_calling or None,
     )
     if not isinstance(response, ProviderResponse):
         kind = type(response).__name__

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 from notebook_agents.errors import AgentConfigurationError
@@ -14,7 +16,9 @@ from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.discovery import chat_model_in
+from notebook_agents.providers.output_format import OutputMode
 from notebook_agents.providers.profiles import ChatProfile, chat_profile
+from notebook_agents.providers.shaped import in_words
 from notebook_agents.settings import Settings
 
 __all__ = ["OpenAICompatibleProvider"]
@@ -23,6 +27,13 @@ logger = logging.getLogger(__name__)
 
 MOST_REPLAYED = 256
 """Replies whose reasoning is kept until it has been sent back."""
+_REFUSED_WAYS = {
+    "response_format": re.compile(
+        r"(?i)response.?format|json.?(schema|mode)|structured.?output"
+    ),
+    "tool_choice": re.compile(r"tool.?choice"),
+}
+"""Ways to get an answer of a given shape, and how a service says it has them not."""
 
 
 class OpenAICompatibleProvider(HttpProvider):
@@ -78,6 +89,7 @@ class OpenAICompatibleProvider(HttpProvider):
         self._profile = profile
         self._extra_body = dict(extra_body or {})
         self._left_out: set[str] = set()
+        self._missing_ways: set[str] = set()
         self._replayed: dict[str, Mapping[str, Any]] = {}
 
     @classmethod
@@ -116,6 +128,11 @@ class OpenAICompatibleProvider(HttpProvider):
         """What the model takes."""
         return self._profile or chat_profile(self.name, self.model)
 
+    def output_mode(self, *, has_tools: bool) -> OutputMode:
+        """Say how an answer of a given shape is asked for, as the profile knows."""
+        profile = self.profile
+        return profile.output_with_tools if has_tools else profile.output
+
     def _path(self) -> str:
         return "/chat/completions"
 
@@ -125,7 +142,7 @@ class OpenAICompatibleProvider(HttpProvider):
             self._left_out.add("temperature")
             logger.warning("%s takes no temperature; it is left out", self.model)
         body = chat_body(
-            request,
+            self._possible(request),
             model=self.model,
             profile=self.profile,
             extra=self._extra_body,
@@ -134,8 +151,25 @@ class OpenAICompatibleProvider(HttpProvider):
         )
         return encode(body)
 
-    def _new_reply(self, service: ServiceFacts) -> ChatReply:
-        return ChatReply(self.profile, service, keep=self._keep_reasoning)
+    def _possible(self, request: ModelRequest) -> ModelRequest:
+        """Ask for a shape in another way, where the service refused the usual one."""
+        output = request.output
+        if output is None:
+            return request
+        if not output.tool and "response_format" in self._missing_ways:
+            return in_words(request, output)
+        if output.tool and "tool_choice" in self._missing_ways:
+            choice = {**request.tool_calling, "tool_choice": "auto"}
+            return replace(request, tool_calling=choice)
+        return request
+
+    def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> ChatReply:
+        return ChatReply(
+            self.profile,
+            service,
+            keep=self._keep_reasoning,
+            output_tool=request.output.tool if request.output else "",
+        )
 
     def _keep_reasoning(self, call_id: str, part: Mapping[str, Any]) -> None:
         self._replayed[call_id] = part
@@ -148,8 +182,11 @@ class OpenAICompatibleProvider(HttpProvider):
         # "Use 'max_completion_tokens' instead" names the good one, too.
         if named >= {"max_tokens", "max_completion_tokens"}:
             named = {self.profile.max_tokens_key}
+        ways = {way for way, said_so in _REFUSED_WAYS.items() if said_so.search(said)}
+        ways -= self._missing_ways
         self._left_out |= named
-        return bool(named)
+        self._missing_ways |= ways
+        return bool(named or ways)
 
     async def _prepare(self, access: Access) -> None:
         if self.model:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from notebook_agents.providers.output_format import OutputMode
+
 __all__ = ["ChatProfile", "chat_profile"]
 
 
@@ -37,6 +39,11 @@ class ChatProfile:
         within the same turn.
     reports_cost : bool
         Whether ``usage.cost`` of a reply is what was charged, in US dollars.
+    output : {"native", "tool", "prompted"}
+        How an answer of a given shape is asked for.
+    output_with_tools : {"native", "tool", "prompted"}
+        The same, for an agent with tools: where a service makes the model write
+        JSON from its first token on, it could not call any.
 
     Examples
     --------
@@ -55,12 +62,15 @@ class ChatProfile:
     splits_think_tags: bool = True
     replays: str | None = None
     reports_cost: bool = False
+    output: OutputMode = "native"
+    output_with_tools: OutputMode = "tool"
 
 
 _THINKS: dict[str, Any] = {
     "sends_temperature": False,
     "thinking_tokens": 8192,
 }
+_NO_SCHEMA: dict[str, Any] = {"output": "tool", "output_with_tools": "tool"}
 _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # provider, model, what is different; all that match count, later ones win
     (
@@ -70,8 +80,10 @@ _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "max_tokens_key": "max_completion_tokens",
             "sends_strict": True,
             "splits_think_tags": False,
+            "output_with_tools": "native",
         },
     ),
+    (r"openai", r"^gpt-(3\.5|4(-turbo|-\d{4}|$))", _NO_SCHEMA),
     (r"openai", r"^(o\d|gpt-[5-9])", _THINKS),
     # They refuse tools on this endpoint while they reason.
     (r"openai", r"^gpt-(5\.[6-9]|[6-9])", {"effort_with_tools": "none"}),
@@ -90,6 +102,7 @@ _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
         r"(?i)deepseek|kimi-k",
         {"replays": "reasoning_content"},
     ),
+    (r"openai-compatible", r"(?i)^deepseek-(chat|reasoner)$", _NO_SCHEMA),
     (
         r"openrouter|huggingface|ollama|lmstudio|llamacpp|openai-compatible",
         r"(?i)deepseek-?r\d|qwq|qwen-?3|gpt-oss|magistral|thinking|reason|glm-[45]|kimi-k",

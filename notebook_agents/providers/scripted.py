@@ -23,6 +23,7 @@ from notebook_agents.providers.base import (
     ReasoningDelta,
     TextDelta,
 )
+from notebook_agents.providers.output_format import OutputMode
 
 __all__ = ["Call", "Item", "PlayedProvider", "ScriptedProvider", "call"]
 
@@ -95,6 +96,10 @@ class PlayedProvider(Provider):
         Item
             As in the script of a `ScriptedProvider`.
         """
+
+    def output_mode(self, *, has_tools: bool) -> OutputMode:
+        """Leave the shape of an answer to the script, whose text is the JSON."""
+        return "native"
 
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Play an item, as in `Provider.respond`."""
