@@ -7,7 +7,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from notebook_agents.messages import ToolCall
-from notebook_agents.providers.base import Delta, ModelReply, ModelRequest, Provider
+from notebook_agents.providers.base import (
+    Delta,
+    ModelReply,
+    ModelRequest,
+    Provider,
+    ReasoningDelta,
+    TextDelta,
+)
 from notebook_agents.providers.local.arguments import write_arguments
 from notebook_agents.providers.local.ask import Answer, Asker
 from notebook_agents.providers.local.choice import choose, offered
@@ -22,12 +29,18 @@ from notebook_agents.providers.local.prompt import (
     results_at_end,
     to_talk,
 )
+from notebook_agents.providers.local.shape import (
+    stream_shaped,
+    with_examples,
+    with_schema,
+)
 from notebook_agents.providers.local.weights import (
     DEFAULT_MODEL,
     find_weights,
     is_path,
     known_weights,
 )
+from notebook_agents.providers.output_format import OutputMode
 
 __all__ = ["LocalProvider"]
 
@@ -89,6 +102,10 @@ class LocalProvider(Provider):
         self._is_guided = not is_path(model) if guided is None else guided
         self._options: EngineOptions | None = None
 
+    def output_mode(self, *, has_tools: bool) -> OutputMode:
+        """Let the engine enforce the shape of an answer, while the model writes."""
+        return "native"
+
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once, as in `Provider.respond`.
 
@@ -122,8 +139,7 @@ class LocalProvider(Provider):
             )
             return
         answer = Answer()
-        body = self._text_body(request)
-        deltas = asker.stream(body, answer)
+        deltas = self._text(asker, request, answer)
         try:
             async for delta in deltas:
                 yield delta
@@ -178,18 +194,25 @@ class LocalProvider(Provider):
         call = ToolCall(f"call_{uuid.uuid4().hex}", function["name"], arguments)
         return call, "length" if finish == "length" else "tool_calls"
 
-    def _text_body(self, request: ModelRequest) -> dict[str, Any]:
+    def _text(
+        self, asker: Asker, request: ModelRequest, answer: Answer
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta, None]:
+        """Ask for an answer: in words, or in the shape that the request names."""
         body: dict[str, Any] = {
             "seed": self._seed,
             **request.params,
-            "messages": to_talk(request.messages, drop_calls=self._is_guided),
             "max_tokens": request.max_tokens,
             "temperature": request.temperature or 0.0,
         }
+        if request.output is not None:
+            ask = with_examples if self._is_guided else with_schema
+            body["messages"], output = ask(request, request.output)
+            return stream_shaped(asker, body, output, answer)
+        body["messages"] = to_talk(request.messages, drop_calls=self._is_guided)
         results = results_at_end(request.messages)
         if results and self._is_guided:
-            return body | {"grammar": quoting_grammar(results), "temperature": 0.0}
-        if self._is_guided:
+            body |= {"grammar": quoting_grammar(results), "temperature": 0.0}
+        elif self._is_guided:
             # Decoded greedily, so small a model soon repeats itself.
             body.setdefault("repeat_penalty", 1.1)
-        return body
+        return asker.stream(body, answer)
