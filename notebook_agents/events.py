@@ -108,11 +108,15 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent(Event):
-    """The run began with this prompt."""
+    """The run began with this prompt.
+
+    ``output`` names the type that its answer shall have, as JSON; empty for text.
+    """
 
     event: ClassVar[str] = "task"
     counts_tokens: ClassVar[bool] = False
     prompt: str = ""
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from notebook_agents.events import (
     ActionEvent,
@@ -18,7 +21,7 @@ from notebook_agents.tables import frame_of
 
 __all__ = ["AgentResult"]
 
-T = TypeVar("T")
+T = TypeVar("T", default=Any)
 
 
 @dataclass(slots=True)
@@ -39,8 +42,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     ----------
     answer : str
         The final text.
-    output : T or None
-        The parsed answer, if a type was asked for.
+    output : T
+        The answer as a value of the type that was asked for; None if none was.
     messages : list of dict
         The conversation that the model saw, with this turn at its end.
     new_messages : list of dict
@@ -87,7 +90,7 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     """
 
     answer: str
-    output: T | None = None
+    output: T = None  # type: ignore[assignment]  # only where no type was asked for
     messages: list[dict[str, Any]] = field(default_factory=list)
     new_messages: list[dict[str, Any]] = field(default_factory=list)
     context_tokens: int = 0
@@ -165,10 +168,11 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         Returns
         -------
         dict
-            Every field, the events in their serialised form. ``output`` is
-            left as it is.
+            Every field, the events in their serialised form and ``output`` as
+            far as JSON can hold it.
         """
         data = dict(self)
+        data["output"] = _plain(self.output)
         data["events"] = [event.to_dict() for event in self.events]
         return data
 
@@ -206,7 +210,12 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         self._display.is_answer_on_screen = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": self.answer, "text/markdown": self.answer}
+        answer = self.answer
+        if self.output is None or isinstance(self.output, str):
+            return {"text/plain": answer, "text/markdown": answer}
+        shown = laid_out(answer)
+        code = f"```json\n{shown}\n```" if shown != answer else answer
+        return {"text/plain": answer, "text/markdown": code}
 
 
 _KEYS = (
@@ -218,6 +227,43 @@ _KEYS = (
 def mark_displayed(result: AgentResult[Any]) -> None:
     """Note that the answer is on screen, so the next display shows nothing."""
     result._display.is_answer_on_screen = True  # noqa: SLF001 - same module
+
+
+def laid_out(answer: str) -> str:
+    """Give an answer as a person reads it: an object or a list over several lines.
+
+    Parameters
+    ----------
+    answer : str
+        What a model wrote where a type was asked for.
+
+    Returns
+    -------
+    str
+        The same JSON; the answer as it is where it is something else.
+
+    Examples
+    --------
+    >>> print(laid_out('{"a": 1}'))
+    {
+      "a": 1
+    }
+    """
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        return answer
+    if not isinstance(value, dict | list):
+        return answer
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _plain(value: object) -> Any:
+    if value is None or type(value) in {str, int, float, bool}:
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=str)
 
 
 def _count(number: int, noun: str) -> str:

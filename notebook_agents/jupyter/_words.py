@@ -27,6 +27,7 @@ __all__ = [
     "whole",
 ]
 
+
 _LONGEST_BODY = 4096  # characters
 _MOST_LINES = 20
 _LONGEST_CALL = 90  # characters

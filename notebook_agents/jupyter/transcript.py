@@ -21,6 +21,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ProgressEvent,
     RetryEvent,
+    TaskEvent,
     ThoughtEvent,
     TokenEvent,
     ToolErrorEvent,
@@ -37,6 +38,7 @@ from notebook_agents.jupyter.segments import (
     ThinkingSegment,
     ToolSegment,
 )
+from notebook_agents.results import laid_out
 
 __all__ = ["Transcript"]
 
@@ -96,6 +98,7 @@ class Transcript:
         self.is_finished = False
         """Whether the run has reached its end."""
         self._look = look or Look()
+        self._is_json = False
         self._block_size = block_size
         self._segments: dict[str, Segment] = {}
         self._places: dict[str, int] = {}
@@ -149,6 +152,8 @@ class Transcript:
             which they are shown.
         """
         self._changed = set()
+        if isinstance(event, TaskEvent):
+            self._is_json = bool(event.output)
         handle = getattr(self, f"_on_{event.event}", None)
         if handle is not None:
             handle(event)
@@ -180,7 +185,9 @@ class Transcript:
         self._close()
 
     def _on_answer(self, event: AnswerEvent) -> None:
-        self._set_text(event.step, event.content)
+        is_laid_out = self._is_json and not self._look.verbatim
+        content = laid_out(event.content) if is_laid_out else event.content
+        self._set_text(event.step, content)
         if event.stop_reason in WHY_CUT:
             self._notice(event.step, WHY_CUT[event.stop_reason], level="warning")
         self._finish()
@@ -196,9 +203,11 @@ class Transcript:
 
     def _say(self, step: int, text: str) -> None:
         """Add to a text; where that gets long, go on in a new segment."""
+        # JSON is shown as code, as it comes.
+        lead = "```json\n" if self._is_json and text.lstrip()[:1] in {"{", "["} else ""
         for start in range(0, len(text), self._block_size):
             rest: tuple[str, str] | None
-            rest = text[start : start + self._block_size], ""
+            rest = text[start : start + self._block_size], lead
             while rest is not None:
                 segment = self._text(step)
                 self._touch(segment)
@@ -334,7 +343,8 @@ class Transcript:
                 self._clear(segment)
             self._close()
         why = f" ({event.reason})" if event.reason else ""
-        text = f"Trying again in {duration(event.wait_s)}{why}"
+        wait = f" in {duration(event.wait_s)}" if event.wait_s else ""
+        text = f"Trying again{wait}{why}"
         self._notice(event.step, text, key=f"retry:{event.step}")
 
     def _on_error(self, event: ErrorEvent) -> None:
