@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from notebook_agents.approval import (
     Approver,
@@ -28,10 +28,12 @@ from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.messages import to_dicts
 from notebook_agents.options import (
-    RunOptions,
+    AskOptions,
     check_options,
     checked_message,
+    checked_output,
     checked_params,
+    checked_retries,
     checked_steps,
     checked_tokens,
     checked_tools,
@@ -41,12 +43,18 @@ from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.registry import register_provider
 from notebook_agents.reading import read_messages
+from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
 from notebook_agents.run import OnEvent, Run
 from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.turn import Turn
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+    from notebook_agents.structured import TypedAnswer
 
 __all__ = ["Agent"]
 
@@ -58,7 +66,7 @@ _TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
 PRIOR = "prior_messages"
 
 
-class Agent(Resumable):
+class Agent(Resumable[T]):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed
@@ -81,6 +89,12 @@ class Agent(Resumable):
     tool_calling : mapping, optional
         Overrides such as ``{"tool_choice": "required"}`` or
         ``{"parallel_tool_calls": False}``.
+    output_type : type, optional
+        The type that answers shall have: a pydantic model, a dataclass, a
+        TypedDict, an Enum, a plain type, or a list, dict or union of these.
+        ``result.output`` is the value, of that type.
+    output_retries : int, default 2
+        How often the model may correct an answer that is not of that type.
     max_tokens : int, default 1024
         Most tokens of visible output of one model call.
     temperature : float, optional
@@ -151,6 +165,8 @@ class Agent(Resumable):
         model: str | None = None,
         memory: MemoryBackend | None = None,
         tool_calling: Mapping[str, Any] | None = None,
+        output_type: TypeForm[T] = None,  # type: ignore[assignment]  # noqa: RUF013 - None is a type form
+        output_retries: int = 2,
         max_tokens: int = 1024,
         temperature: float | None = None,
         max_steps: int | None = None,
@@ -189,6 +205,8 @@ class Agent(Resumable):
         self.last_run: Run | None = None
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
+        self._output = checked_output(output_type)
+        self._output_retries = checked_retries(output_retries)
         self._max_tokens = checked_tokens(max_tokens)
         self._temperature = temperature
         self._max_steps = checked_steps(max_steps)
@@ -223,7 +241,7 @@ class Agent(Resumable):
         """Why that model was chosen; empty if the user named it."""
         return self._model.reason
 
-    def with_model(self, client: str | BaseProvider) -> Agent:
+    def with_model(self, client: str | BaseProvider) -> Agent[T]:
         """Give the same agent on another model.
 
         Parameters
@@ -306,7 +324,7 @@ class Agent(Resumable):
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
 
-    def _begin(self, message: Prompt, options: RunOptions) -> Run:
+    def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
         check_options(options)
         memory, system_prompt = options.get("memory"), options.get("system_prompt")
@@ -343,6 +361,7 @@ class Agent(Resumable):
             parallel_tools=self._parallel_tools
             and tool_calling.get("parallel_tool_calls") is not False,
             guards=self._guards,
+            typed=self._typed(options),
         )
         conversation = Conversation(
             opened.memory,
@@ -361,7 +380,15 @@ class Agent(Resumable):
             return asked
         return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
 
-    def _consent(self, options: RunOptions) -> Consent:
+    def _typed(self, options: AskOptions) -> TypedAnswer | None:
+        kind = checked_output(options.get("output_type")) or self._output
+        if kind is None:
+            return None
+        from notebook_agents.structured import TypedAnswer
+
+        return TypedAnswer(kind, retries=self._output_retries)
+
+    def _consent(self, options: AskOptions) -> Consent:
         approver = self._approver or options.get("approver")
         if self._callback is not None:
             approver = CallbackApprover(self._callback)

@@ -11,6 +11,7 @@
     │   ├── ProviderRateLimitError       too many requests; see ``retry_after``
     │   ├── ProviderTimeoutError         no answer in time
     │   ├── ProviderReplyError           the reply could not be read
+    │   │   ├── OutputValidationError    the answer is not of the type asked for
     │   │   └── StreamInterruptedError   the reply ended before its end
     │   ├── ContextLengthError           the conversation does not fit the model
     │   └── ContentFilteredError         the service blocked the whole reply
@@ -48,6 +49,7 @@ __all__ = [
     "MissingExtraError",
     "ModelNotFoundError",
     "NotebookAgentsError",
+    "OutputValidationError",
     "ProviderAuthError",
     "ProviderRateLimitError",
     "ProviderReplyError",
@@ -173,6 +175,30 @@ class ProviderTimeoutError(AgentProviderError, TimeoutError):
 
 class ProviderReplyError(AgentProviderError):
     """The reply of the service could not be read."""
+
+
+class OutputValidationError(ProviderReplyError):
+    """The answer is not of the type that was asked for.
+
+    Attributes
+    ----------
+    text : str
+        What the model said last.
+    problems : tuple of str
+        What was wrong with each of its answers.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        text: str = "",
+        problems: tuple[str, ...] = (),
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, **facts)
+        self.text = text
+        self.problems = problems
 
 
 class StreamInterruptedError(ProviderReplyError):

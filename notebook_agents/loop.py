@@ -22,6 +22,7 @@ from notebook_agents.events import (
 from notebook_agents.flattening import Events, flat
 from notebook_agents.merging import merge
 from notebook_agents.providers import base
+from notebook_agents.providers.shaped import shaped_deltas
 from notebook_agents.screening import (
     admit,
     held_back,
@@ -57,8 +58,9 @@ def run_loop(turn: Turn) -> AsyncGenerator[Event, None]:
 async def take_turn(turn: Turn) -> Events:
     """Ask the model and run its calls, in turns, until it answers."""
     yield admit(turn)
-    for step in range(1, turn.max_rounds + 2):
-        turn.step = step
+    rounds = 0
+    while True:
+        turn.step += 1
         if not turn.recall():
             yield ask_model(turn)
         if turn.is_spent():
@@ -66,13 +68,23 @@ async def take_turn(turn: Turn) -> Events:
         for thought in thoughts_of(turn, turn.reply):
             yield thought
         if not turn.reply.tool_calls:
+            typed = turn.typed
+            if typed is not None and not typed.read(turn.reply.text, turn.reply):
+                yield turn.event(
+                    RetryEvent,
+                    attempt=len(typed.problems),
+                    reason=f"the answer is no {typed.kind.name}: {typed.problems[-1]}",
+                    discard_partial=True,
+                )
+                continue
             turn.finish(turn.reply.text, turn.reply.stop_reason)
             yield turn.event(
                 AnswerEvent, content=turn.answer, stop_reason=turn.stop_reason
             )
             return
-        if step > turn.max_rounds:
+        if rounds == turn.max_rounds:
             break
+        rounds += 1
         yield settle_round(turn)
         if turn.is_spent():
             break
@@ -88,6 +100,8 @@ def limit_reached(turn: Turn) -> Iterator[Event]:
     else:
         text, stop_reason, reason = f"{turn.crossing.said()}.", "budget", "budget"
         detail = f"{text} (set by Agent(budget=...))"
+    if turn.typed is not None:
+        turn.typed.give_up(text, detail)
     turn.finish(text, stop_reason)
     yield turn.event(ErrorEvent, reason=reason, detail=detail)
 
@@ -113,7 +127,7 @@ async def ask_model(turn: Turn) -> Events:
 async def read_reply(turn: Turn) -> Events:
     """Read what the model says, as it comes."""
     turn.pieces.clear()
-    deltas = base.deltas_of(turn.provider, turn.next_request)
+    deltas = shaped_deltas(turn.provider, turn.next_request)
     if turn.guards.output:
         deltas = held_back(deltas)
     try:

@@ -6,14 +6,17 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from notebook_agents.approval import Approver
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.policy import Policy
 
-__all__ = ["RunOptions", "check_options", "checked_params"]
+if TYPE_CHECKING:
+    from notebook_agents.structured import OutputType
+
+__all__ = ["AskOptions", "RunOptions", "check_options", "checked_params"]
 
 NOT_FOR_PARAMS = ("messages", "model", "stream", "stream_options", "tools")
 """What belongs to the run itself."""
@@ -58,12 +61,24 @@ class RunOptions(TypedDict, total=False):
     params: Mapping[str, Any]
 
 
-def check_options(options: RunOptions) -> None:
+class AskOptions(RunOptions, total=False):
+    """All that may differ from run to run, with what decides the type of its result.
+
+    Parameters
+    ----------
+    output_type : type
+        The type of the answer, instead of the agent's own.
+    """
+
+    output_type: Any
+
+
+def check_options(options: AskOptions) -> None:
     """Refuse a misspelt option, which would be ignored otherwise.
 
     Parameters
     ----------
-    options : RunOptions
+    options : AskOptions
         What was passed.
 
     Raises
@@ -71,9 +86,9 @@ def check_options(options: RunOptions) -> None:
     TypeError
         If there is no option of that name, as for any function.
     """
-    unknown = sorted(options.keys() - RunOptions.__annotations__.keys())
+    unknown = sorted(options.keys() - AskOptions.__annotations__.keys())
     if unknown:
-        known = ", ".join(RunOptions.__annotations__)
+        known = ", ".join(AskOptions.__annotations__)
         message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
         raise TypeError(message)
 
@@ -135,6 +150,24 @@ def _is_number(value: object) -> bool:
     return math.isfinite(value)
 
 
+def checked_retries(retries: int) -> int:
+    """Give a number of further tries back, if there can be so many."""
+    if retries < 0:
+        message = f"output_retries is {retries}; it must be 0 or more."
+        raise AgentConfigurationError(message)
+    return retries
+
+
+def checked_output(annotation: Any) -> OutputType | None:
+    """Find out how to read answers of a type; None asks for none."""
+    if annotation is None:
+        return None
+    # Imported here: it brings pydantic, which nobody needs for plain text.
+    from notebook_agents.structured import OutputType
+
+    return OutputType.of(annotation)
+
+
 def checked_tools(tools: Iterable[Any]) -> Iterable[Any]:
     """Give tools back, if they are several or none."""
     if callable(tools) or isinstance(tools, str):
@@ -153,7 +186,7 @@ def spelled_out(method: F) -> F:
     *own, _ = signature.parameters.values()
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-        for name in RunOptions.__annotations__
+        for name in AskOptions.__annotations__
     ]
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*own, *options]

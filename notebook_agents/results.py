@@ -22,6 +22,7 @@ from notebook_agents.tables import frame_of
 __all__ = ["AgentResult"]
 
 T = TypeVar("T", default=Any)
+"""The type of ``output``."""
 
 
 @dataclass(slots=True)

@@ -8,14 +8,14 @@ from typing import Any, Unpack, cast
 from notebook_agents.journal import take_over, unfinished_runs
 from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
-from notebook_agents.options import RunOptions
-from notebook_agents.results import AgentResult
+from notebook_agents.options import AskOptions
+from notebook_agents.results import AgentResult, T
 from notebook_agents.runnable import Runnable
 
 __all__ = ["Resumable"]
 
 
-class Resumable(Runnable):
+class Resumable(Runnable[T]):
     """What can be asked, in a conversation that may outlive the process."""
 
     memory: MemoryBackend
@@ -37,7 +37,7 @@ class Resumable(Runnable):
         run_id: str | None = None,
         *,
         force: bool = False,
-        **options: Unpack[RunOptions],
+        **options: Unpack[AskOptions],
     ) -> AgentResult[Any]:
         """Go on with a run whose process was killed.
 
@@ -67,5 +67,5 @@ class Resumable(Runnable):
         memory = options.get("memory")
         memory = self.memory if memory is None else memory
         resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
-        kept = cast("RunOptions", {**resumed.settings, **options})
+        kept = cast("AskOptions", {**resumed.settings, **options})
         return await self._ask(resumed, kept)

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any
+from typing import Generic
 
 from notebook_agents.approval import Decision, PendingApproval
 from notebook_agents.budget import Crossing
@@ -37,6 +37,7 @@ from notebook_agents.pricing import cost_of
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
     AgentResult,
+    T,
     approvals_of,
     errors_of,
     tool_calls_of,
@@ -61,7 +62,7 @@ KEEP_STOPPED_SECONDS = 2.0
 """How long it may take once the run is being stopped."""
 
 
-class Run:
+class Run(Generic[T]):
     """One execution of an agent.
 
     Made by ``agent.start(...)``; it runs on by itself.
@@ -84,6 +85,8 @@ class Run:
         on_event: OnEvent | None = None,
     ) -> None:
         self.id = turn.origin.run_id
+        self.output_type = turn.typed.kind if turn.typed else None
+        """The type that the answer shall have; None for plain text."""
         self._turn = turn
         self._conversation = conversation
         self._teller = Teller(on_event)
@@ -96,7 +99,7 @@ class Run:
         self._patience = Patience(self._stop_work)
         self._work_task: asyncio.Task[None] | None = None
         self._began = time.monotonic()
-        self._result: AgentResult[Any] | None = None
+        self._result: AgentResult[T] | None = None
         self._error: BaseException | None = None
         self._error_frames: TracebackType | None = None
         self._done = threading.Event()
@@ -182,7 +185,7 @@ class Run:
         finally:
             self._followers.remove(follower)
 
-    async def result(self, *, waiter: Waiter | None = None) -> AgentResult[Any]:
+    async def result(self, *, waiter: Waiter | None = None) -> AgentResult[T]:
         """Await the end of the run, from any loop.
 
         Parameters
@@ -360,12 +363,13 @@ class Run:
             return [f"The turn could not be stored: {error}"]
         return []
 
-    def _make_result(self, errors: list[str], cost: float | None) -> AgentResult[Any]:
+    def _make_result(self, errors: list[str], cost: float | None) -> AgentResult[T]:
         turn = self._turn
         new = to_dicts([Message("user", turn.prompt), *turn.said])
         usage = turn.usage
         return AgentResult(
             answer=turn.answer,
+            output=turn.output,
             messages=[*to_dicts(turn.prior), *new],
             new_messages=new,
             context_tokens=usage.context_tokens,

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from notebook_agents.hosts import current_host
 from notebook_agents.journal import Prompt
-from notebook_agents.options import RunOptions, spelled_out
-from notebook_agents.results import AgentResult
+from notebook_agents.options import AskOptions, RunOptions, spelled_out
+from notebook_agents.results import AgentResult, T
 from notebook_agents.run import Run
 from notebook_agents.stream import AgentStream
 from notebook_agents.sync import current_waiter, on_agent_loop, run_sync
 from notebook_agents.waiting import Waiter, running_loop
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 __all__ = ["Runnable"]
 
+U = TypeVar("U")
 
-class Runnable(ABC):
+
+class Runnable(ABC, Generic[T]):
     """What can be asked: awaited, blocked on, streamed, or left to run."""
 
-    @spelled_out
+    @overload
+    async def run(
+        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+    ) -> AgentResult[U]: ...
+    @overload
     async def run(
         self, message: str, **options: Unpack[RunOptions]
+    ) -> AgentResult[T]: ...
+    @spelled_out
+    async def run(
+        self, message: str, **options: Unpack[AskOptions]
     ) -> AgentResult[Any]:
         """Ask and await the result.
 
@@ -34,6 +47,8 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
+        output_type : type, optional
+            The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
@@ -57,8 +72,16 @@ class Runnable(ABC):
         """
         return await self._ask(message, options)
 
+    @overload
+    def run_sync(
+        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+    ) -> AgentResult[U]: ...
+    @overload
+    def run_sync(
+        self, message: str, **options: Unpack[RunOptions]
+    ) -> AgentResult[T]: ...
     @spelled_out
-    def run_sync(self, message: str, **options: Unpack[RunOptions]) -> AgentResult[Any]:
+    def run_sync(self, message: str, **options: Unpack[AskOptions]) -> AgentResult[Any]:
         """Ask and wait for the result, from sync code anywhere.
 
         Works in a running kernel, in threads, after an interrupt, and twice.
@@ -67,6 +90,8 @@ class Runnable(ABC):
         ----------
         message : str
             What the agent should do.
+        output_type : type, optional
+            The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
@@ -87,14 +112,22 @@ class Runnable(ABC):
         options.setdefault("approver", host.approver())
         return host.wait(self._run(message, options))
 
+    @overload
+    def stream(
+        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+    ) -> AgentStream[U]: ...
+    @overload
+    def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream[T]: ...
     @spelled_out
-    def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream:
+    def stream(self, message: str, **options: Unpack[AskOptions]) -> AgentStream[Any]:
         """Ask and read the answer as it arrives.
 
         Parameters
         ----------
         message : str
             What the agent should do.
+        output_type : type, optional
+            The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
@@ -113,14 +146,22 @@ class Runnable(ABC):
             waiter,
         )
 
+    @overload
+    def start(
+        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+    ) -> Run[U]: ...
+    @overload
+    def start(self, message: str, **options: Unpack[RunOptions]) -> Run[T]: ...
     @spelled_out
-    def start(self, message: str, **options: Unpack[RunOptions]) -> Run:
+    def start(self, message: str, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask and return at once; the run goes on in the background.
 
         Parameters
         ----------
         message : str
             What the agent should do.
+        output_type : type, optional
+            The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
             As in `RunOptions`.
 
@@ -136,7 +177,7 @@ class Runnable(ABC):
             options.setdefault("approver", host.approver())
         return on_agent_loop(lambda: self._begin(message, options))
 
-    def start_inside(self, message: str, **options: Unpack[RunOptions]) -> Run:
+    def start_inside(self, message: str, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask on behalf of the tool that runs here, and return at once.
 
         What the new run asks and runs in the cell goes where that of the tool's
@@ -161,14 +202,14 @@ class Runnable(ABC):
         # cell's own run is.
         return on_agent_loop(lambda: self._begin(message, options), waiter)
 
-    async def _ask(self, message: Prompt, options: RunOptions) -> AgentResult[Any]:
+    async def _ask(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
         host = current_host()
         if host is None:
             return await self._run(message, options)
         options.setdefault("approver", host.approver())
         return await host.wait_async(self._run(message, options))
 
-    async def _run(self, message: Prompt, options: RunOptions) -> AgentResult[Any]:
+    async def _run(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
         run = self._begin(message, options)
         try:
             return await run.result()
@@ -179,5 +220,5 @@ class Runnable(ABC):
             raise
 
     @abstractmethod
-    def _begin(self, message: Prompt, options: RunOptions) -> Run:
+    def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""

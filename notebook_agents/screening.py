@@ -88,12 +88,12 @@ async def admit(turn: Turn) -> Events:
             message = f"Guard {guard!r} blocked the message: it left nothing of it."
             raise GuardrailBlockedError(message, guard=guard, stage="input")
     except NotebookAgentsError:
-        yield turn.event(TaskEvent, prompt=turn.prompt)
+        yield turn.event(TaskEvent, prompt=turn.prompt, output=turn.asked_for)
         raise
     turn.prompt = screened.text
     if turn.journal is not None:
         turn.journal.asked(turn.prompt)
-    yield turn.event(TaskEvent, prompt=turn.prompt)
+    yield turn.event(TaskEvent, prompt=turn.prompt, output=turn.asked_for)
     for guard in screened.changed_by:
         yield turn.event(GuardrailEvent, stage="input", guard=guard, action="changed")
 

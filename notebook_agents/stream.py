@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from notebook_agents.events import ErrorEvent, Event, TokenEvent
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.events import ErrorEvent, Event, RetryEvent, TokenEvent
 from notebook_agents.loop import EXHAUSTED
-from notebook_agents.results import AgentResult
+from notebook_agents.results import AgentResult, T
 from notebook_agents.run import Run
 from notebook_agents.waiting import Waiter
+
+if TYPE_CHECKING:
+    from notebook_agents.structured import OutputType
 
 __all__ = ["AgentStream"]
 
 
-class AgentStream:
+READING_SHARE = 10.0
+"""How many times longer to wait than it took to read what had come of an answer."""
+
+
+class AgentStream(Generic[T]):
     """The answer as it arrives; iterate over it for text.
 
     Made by ``agent.stream(...)``. The run begins with the first look at it;
@@ -39,14 +48,14 @@ class AgentStream:
     ['Hello th', 'ere']
     """
 
-    def __init__(self, start: Callable[[], Run], waiter: Waiter) -> None:
+    def __init__(self, start: Callable[[], Run[T]], waiter: Waiter) -> None:
         self._start = start
         self._waiter = waiter
-        self._run: Run | None = None
+        self._run: Run[T] | None = None
         self._is_taken = False
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Run[T]:
         """The run behind the stream, started now if it was not."""
         if self._run is None:
             self._run = self._start()
@@ -75,16 +84,49 @@ class AgentStream:
         RuntimeError
             If somebody reads the stream already.
         """
-        if self._is_taken:
-            message = (
-                "This stream is being read already. A stream has one reader; "
-                "`stream.run.events()` gives more."
-            )
-            raise RuntimeError(message)
-        self._is_taken = True
+        self._take()
         return self._events()
 
-    async def result(self) -> AgentResult[Any]:
+    def partials(self, *, every: float = 0.1) -> AsyncGenerator[T, None]:
+        """Read the answer as a value that grows, where it has a type.
+
+        What has not arrived yet is None in a model or a dataclass, or has its
+        default, and is left out of a list or a dict. Where the model has to
+        correct its answer, the values begin anew.
+
+        Parameters
+        ----------
+        every : float, default 0.1
+            Seconds between two values, at least; more where reading a long
+            answer takes long.
+
+        Returns
+        -------
+        async generator of T
+            The last one is the whole answer, validated; those before are checked
+            field by field, and no rule of yours is asked.
+
+        Raises
+        ------
+        RuntimeError
+            If somebody reads the stream already.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from notebook_agents import Agent, ScriptedProvider
+        >>> agent = Agent(ScriptedProvider(['["tea", "milk"]']), output_type=list[str])
+        >>> async def read():
+        ...     async for value in agent.stream("What to buy?").partials():
+        ...         last = value
+        ...     return last
+        >>> asyncio.run(read())
+        ['tea', 'milk']
+        """
+        self._take()
+        return self._partials(every)
+
+    async def result(self) -> AgentResult[T]:
         """Await the end of the run.
 
         Returns
@@ -108,6 +150,15 @@ class AgentStream:
         """Stop the run."""
         self.run.cancel()
 
+    def _take(self) -> None:
+        if self._is_taken:
+            message = (
+                "This stream is being read already. A stream has one reader; "
+                "`stream.run.events()` gives more."
+            )
+            raise RuntimeError(message)
+        self._is_taken = True
+
     async def _events(self) -> AsyncGenerator[Event, None]:
         self._waiter.attend()
         run = self.run
@@ -122,6 +173,38 @@ class AgentStream:
             if not run.is_done:
                 run.cancel()
 
+    async def _partials(self, every: float) -> AsyncGenerator[T, None]:
+        kind = self.run.output_type
+        if kind is None:
+            self.run.cancel()
+            message = "Values that grow need a type: pass output_type= to stream()."
+            raise AgentConfigurationError(message)
+        answer, due, last = _AnswerText(), 0.0, None
+        events = self._events()
+        try:
+            async for event in events:
+                began = time.monotonic()
+                if not answer.take(event):
+                    continue
+                if began < due and not self._has_more(event):
+                    await asyncio.sleep(due - began)
+                    began = time.monotonic()
+                # What came meanwhile is read as well, unless there is no end of it.
+                if self._has_more(event) and began < due + every:
+                    continue
+                value = answer.read(kind)
+                now = time.monotonic()
+                due = now + max(every, READING_SHARE * (now - began))
+                if value is not None and value != last:
+                    last = value
+                    yield value
+        finally:
+            await events.aclose()
+        yield (await self.result()).output
+
+    def _has_more(self, event: Event) -> bool:
+        return event.seq < len(self.run.recorded)
+
     async def _texts(
         self, events: AsyncGenerator[Event, None]
     ) -> AsyncGenerator[str, None]:
@@ -133,6 +216,34 @@ class AgentStream:
                     yield EXHAUSTED
         finally:
             await events.aclose()
+
+
+class _AnswerText:
+    """The text of the answer so far."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._step = 0
+
+    def take(self, event: Event) -> bool:
+        """Take in an event; whether it has added to the text."""
+        if isinstance(event, RetryEvent) and event.discard_partial:
+            self._pieces.clear()
+        if not isinstance(event, TokenEvent) or event.channel != "answer":
+            return False
+        if event.step != self._step:
+            self._step = event.step
+            self._pieces.clear()
+        self._pieces.append(event.text)
+        return True
+
+    def read(self, kind: OutputType) -> Any:
+        """Read what there is as a value; None if it is none yet."""
+        self._pieces = ["".join(self._pieces)]
+        try:
+            return kind.read_beginning(self._pieces[0])
+        except Exception:  # noqa: BLE001 - a type of the user's may raise anything
+            return None
 
 
 LIMIT = "max_steps_reached"

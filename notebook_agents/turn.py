@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.budget import Crossing, Meter
 from notebook_agents.consent import Consent
@@ -20,6 +20,9 @@ from notebook_agents.messages import Message, ToolCall, Usage
 from notebook_agents.pricing import ModelCall
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
 from notebook_agents.tools.definition import ToolDefinition
+
+if TYPE_CHECKING:
+    from notebook_agents.structured import TypedAnswer
 
 __all__ = ["Turn"]
 
@@ -60,6 +63,8 @@ class Turn:
         Where it is written down what must not be done twice.
     past : deque of PastStep
         What was done before the process was killed, and is not done again.
+    typed : TypedAnswer or None
+        The answer, where it shall have a type.
     """
 
     origin: Origin
@@ -78,6 +83,7 @@ class Turn:
     guards: Guards = NO_GUARDS
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
+    typed: TypedAnswer | None = None
 
     prior: Sequence[Message] = field(default=(), init=False)
     """System prompt and history, in order; `history` chooses what is sent of it."""
@@ -117,6 +123,17 @@ class Turn:
     def partial(self) -> str:
         """Visible text of the reply that is still arriving."""
         return "".join(self.pieces)
+
+    @property
+    def output(self) -> Any:
+        """The answer as a value, where it shall have a type."""
+        return None if self.typed is None else self.typed.value
+
+    @property
+    def asked_for(self) -> str:
+        """Name of the type that the answer shall have as JSON; empty for text."""
+        typed = self.typed
+        return typed.kind.name if typed is not None and typed.format else ""
 
     def event(self, kind: type[E], /, **fields: Any) -> E:
         """Make the next event of this turn.
@@ -165,13 +182,16 @@ class Turn:
             # A forced call has been made; forced again, it would never end.
             tool_calling.pop("tool_choice", None)
         current = [Message("user", self.prompt), *self.said]
+        messages = await self.history.request(self.prior, current)
+        typed = self.typed
         return ModelRequest(
-            messages=await self.history.request(self.prior, current),
+            messages=[*messages, *typed.corrections] if typed else messages,
             tools=[tool.schema for tool in self.tools.values()],
             tool_calling=tool_calling,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
             params=self.params,
+            output=typed.format if typed else None,
         )
 
     def take(self, reply: ModelReply) -> None:
@@ -206,6 +226,8 @@ class Turn:
             answer = Message("tool", result, tool_call_id=call.id, intermediate=True)
             self.said.append(answer)
         self.pieces.clear()
+        if self.typed is not None:
+            self.typed.corrections.clear()
 
     def finish(self, answer: str, stop_reason: str = "stop") -> None:
         """Write the final answer down."""

@@ -45,6 +45,23 @@ class Scope:
             ),
         )
 
+    @classmethod
+    def of_caller(cls) -> Scope:
+        """Collect the names where somebody outside of this package calls it."""
+        frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - no public way
+        while frame is not None and _is_ours(frame):
+            frame = frame.f_back
+        main = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
+        if frame is None:  # on another thread: the caller is not in sight
+            return cls(main, ChainMap(main, vars(builtins)))
+        here = frame.f_globals
+        return cls(here, ChainMap(frame.f_locals, here, vars(builtins), main))
+
+
+def _is_ours(frame: types.FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] == __name__.partition(".")[0]
+
 
 def innermost(func: Any) -> Any:
     """Find the plain function under partials, methods, wrappers and objects."""

@@ -20,7 +20,7 @@ from notebook_agents.tools.strict import find_obstacle, to_strict
 if TYPE_CHECKING:
     from notebook_agents.tools.arguments import Arguments
 
-__all__ = ["compose_description", "function_schema"]
+__all__ = ["compose_description", "function_schema", "with_definitions"]
 
 
 def compose_description(description: str, context: str | None) -> str:
@@ -91,7 +91,7 @@ def _parameters_schema(arguments: Arguments, texts: Mapping[str, str]) -> Schema
         "required": [p.name for p in arguments.parameters if not p.is_optional],
         "additionalProperties": others,
     }
-    return _with_definitions(whole, arguments.definitions)
+    return with_definitions(whole, arguments.definitions)
 
 
 def _text(
@@ -110,7 +110,7 @@ def _text(
     return f"Parameter: {name}"
 
 
-def _with_definitions(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+def with_definitions(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """Add the definitions that are used, and leave no words beside a reference."""
     settled = _settle(schema, definitions)
     used: dict[str, Schema] = {}
