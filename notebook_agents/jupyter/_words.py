@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from notebook_agents.messages import Usage
 
 __all__ = [
+    "ENDS",
     "WHY_CUT",
+    "Level",
     "arguments_text",
     "call_text",
     "capped",
@@ -27,6 +29,13 @@ __all__ = [
     "whole",
 ]
 
+Level = Literal["info", "warning", "error"]
+ENDS: dict[str, tuple[str, Level]] = {
+    "cancelled": ("Stopped.", "info"),
+    "max_steps_reached": ("", "warning"),
+    "budget": ("", "warning"),
+}
+"""What is said of a run without an answer, by the reason, and how grave that is."""
 
 _LONGEST_BODY = 4096  # characters
 _MOST_LINES = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from notebook_agents.events import (
     ActionEvent,
@@ -26,7 +26,7 @@ from notebook_agents.events import (
     TokenEvent,
     ToolErrorEvent,
 )
-from notebook_agents.jupyter._words import WHY_CUT, duration, guard_text
+from notebook_agents.jupyter._words import ENDS, WHY_CUT, Level, duration, guard_text
 from notebook_agents.jupyter.html import State, ToolCard, approval_record, notice
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.segments import (
@@ -45,16 +45,10 @@ __all__ = ["Transcript"]
 BLOCK_SIZE = 4096
 """Size, in characters, from which a text goes on in a new segment."""
 
-Level = Literal["info", "warning", "error"]
 _Args = Mapping[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Segment)
 
-_ENDS: dict[str, tuple[str, Level]] = {
-    "cancelled": ("Stopped.", "info"),
-    "max_steps_reached": ("", "warning"),
-    "budget": ("", "warning"),
-}
 _CARD_STATES: dict[str, State] = {
     "done": "done",
     "answered": "answered",
@@ -348,7 +342,7 @@ class Transcript:
         self._notice(event.step, text, key=f"retry:{event.step}")
 
     def _on_error(self, event: ErrorEvent) -> None:
-        text, level = _ENDS.get(
+        text, level = ENDS.get(
             event.reason, (f"{event.reason}: {event.detail}", "error")
         )
         self._notice(event.step, text or event.detail or event.reason, level=level)

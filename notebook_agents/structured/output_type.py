@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import TypeAdapter
@@ -148,7 +148,10 @@ class OutputType:
         problem = "there is no JSON in it"
         for number, value in enumerate(self._meant(text, found)):
             try:
-                return self._validated(value)
+                # As JSON and not as Python, where a strict type refuses a date's text.
+                return self._checked(
+                    value, lambda it: self.adapter.validate_json(to_json(it))
+                )
             except Exception as error:  # noqa: BLE001 - a validator may raise anything
                 if number == 0:
                     problem = wrong(KEY, error, self.schema, self.definitions)
@@ -182,10 +185,10 @@ class OutputType:
             if value is None:
                 message = "nothing has come yet"
                 raise ValueError(message)
-        value = repair(value, self.schema, self.definitions)
-        return self._growing.validate_python(
-            value, experimental_allow_partial="trailing-strings"
+        grow = partial(
+            self._growing.validate_python, experimental_allow_partial="trailing-strings"
         )
+        return self._checked(value, grow)
 
     @cached_property
     def _growing(self) -> TypeAdapter[Any]:
@@ -203,15 +206,14 @@ class OutputType:
                 yield from (bare, bare.strip("`'\".*"))
         yield from found
 
-    def _validated(self, value: Any) -> Any:
+    def _checked(self, value: Any, validate: Callable[[Any], Any]) -> Any:
         try:
-            # As JSON and not as Python, where a strict type refuses a date's text.
-            return self.adapter.validate_json(to_json(value))
+            return validate(value)
         except Exception:
             again = repair(value, self.schema, self.definitions)
             if again == value:
                 raise
-            return self.adapter.validate_json(to_json(again))
+            return validate(again)
 
 
 def name_of(annotation: Any) -> str:
