@@ -38,12 +38,14 @@ if TYPE_CHECKING:
         Stop,
     )
     from notebook_agents.budget import Budget
+    from notebook_agents.client import LLMClient
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
         AgentProviderError,
         GuardrailBlockedError,
         NotebookAgentsError,
+        OutputValidationError,
     )
     from notebook_agents.events import event_from_dict
     from notebook_agents.guardrails.definition import Guardrail
@@ -101,6 +103,7 @@ _HOME = {
     "HistoryBudget": "history.budget",
     "HistoryBuffer": "history.buffer",
     "InMemoryStore": "memory.in_memory",
+    "LLMClient": "client",
     "MemoryBackend": "memory.store",
     "MemoryScope": "memory.scope",
     "MemorySession": "memory.store",
@@ -108,6 +111,7 @@ _HOME = {
     "Message": "messages",
     "NotebookAgentsError": "errors",
     "Orchestrator": "orchestrator",
+    "OutputValidationError": "errors",
     "ProviderResponse": "providers.base",
     "Respond": "approval",
     "Run": "run",
@@ -174,6 +178,7 @@ __all__ = [
     "HistoryBuffer",
     "InMemoryStore",
     "JSONResponse",
+    "LLMClient",
     "MemoryBackend",
     "MemoryScope",
     "MemorySession",
@@ -181,6 +186,7 @@ __all__ = [
     "Message",
     "NotebookAgentsError",
     "Orchestrator",
+    "OutputValidationError",
     "ProviderResponse",
     "Request",
     "Respond",

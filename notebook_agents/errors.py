@@ -5,6 +5,7 @@
     NotebookAgentsError
     ├── AgentConfigurationError          missing or wrong settings
     │   ├── MissingExtraError            an optional package is not installed
+    │   ├── MissingFileError             a file that a setting names is not there
     │   └── ModelNotFoundError           the named model or its weights are not there
     ├── AgentProviderError               the model service failed
     │   ├── ProviderAuthError            the key was refused
@@ -47,6 +48,7 @@ __all__ = [
     "HistoryError",
     "MemoryStoreError",
     "MissingExtraError",
+    "MissingFileError",
     "ModelNotFoundError",
     "NotebookAgentsError",
     "OutputValidationError",
@@ -105,6 +107,10 @@ class MissingExtraError(AgentConfigurationError, ImportError):
     def __init__(self, message: str = "", *, extra: str = "") -> None:
         super().__init__(message)
         self.extra = extra
+
+
+class MissingFileError(AgentConfigurationError, FileNotFoundError):
+    """A file that a setting names is not there."""
 
 
 class ModelNotFoundError(AgentConfigurationError):

@@ -51,6 +51,8 @@ class Settings:
         Base URLs by provider name, such as ``LLM_BASE_URL``.
     llm_model : str or None
         ``LLM_MODEL``, the model at ``LLM_BASE_URL``.
+    embed_model : str or None
+        ``EMBED_MODEL``, the model there that embeds.
     ca_bundle : str or None
         ``CA_BUNDLE_PATH``, a file of certificates to trust.
     """
@@ -61,6 +63,7 @@ class Settings:
     keys: Mapping[str, str]
     base_urls: Mapping[str, str] = field(default_factory=dict)
     llm_model: str | None = None
+    embed_model: str | None = None
     ca_bundle: str | None = None
 
     def __repr__(self) -> str:
@@ -133,6 +136,7 @@ def get_settings() -> Settings:
         keys=keys,
         base_urls=_base_urls(environment),
         llm_model=environment.get("LLM_MODEL"),
+        embed_model=environment.get("EMBED_MODEL"),
         ca_bundle=environment.get("CA_BUNDLE_PATH"),
     )
 

@@ -11,10 +11,9 @@ from pydantic_core import from_json
 from notebook_agents.errors import (
     AgentProviderError,
     ContentFilteredError,
-    ProviderReplyError,
 )
 from notebook_agents.messages import Usage
-from notebook_agents.providers._failures import Failure, ServiceFacts, cut, redact
+from notebook_agents.providers._failures import Failure, ServiceFacts, unreadable
 from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._sse import SseRecord
 from notebook_agents.providers._think import Piece, ThinkSplitter
@@ -132,7 +131,8 @@ class ChatReply:
         deltas: list[Piece] = []
         self._take(parsed, "", deltas)
         if not parsed.get("choices"):
-            raise self._unreadable(body)
+            failure = unreadable(body, self._service)
+            raise failure
         self._is_done = True
         return _joined(deltas)
 
@@ -275,21 +275,12 @@ class ChatReply:
         try:
             parsed = from_json(data)
         except ValueError as error:
-            raise self._unreadable(data) from error
+            raise unreadable(data, self._service) from error
         if isinstance(parsed, list) and len(parsed) == 1:  # Gemini's way of refusing
             parsed = parsed[0]
         if not isinstance(parsed, dict):
-            raise self._unreadable(data)
+            raise unreadable(data, self._service)
         return parsed
-
-    def _unreadable(self, data: bytes) -> Failure:
-        name = self._service.name
-        said = redact(cut(data.decode("utf-8", "replace")), self._service.secrets)
-        message = (
-            f"What {name} sent cannot be read as a reply of a model. "
-            f"Check the base URL, or try another model. It was: {said}"
-        )
-        return Failure(ProviderReplyError(message, provider=name), "unreadable reply")
 
     def _blocked(self) -> Failure:
         name = self._service.name

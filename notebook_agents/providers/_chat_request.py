@@ -14,7 +14,7 @@ from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.output_format import response_format
 from notebook_agents.providers.profiles import ChatProfile
 
-__all__ = ["OPTIONAL", "chat_body", "encode"]
+__all__ = ["OPTIONAL", "chat_body", "encode", "limit_key"]
 
 OPTIONAL = (
     "stream_options",
@@ -86,7 +86,7 @@ def chat_body(
     if not body.keys() & _LIMITS:
         thinks = body.get("reasoning_effort") != "none"
         limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
-        body[_limit_key(profile, without)] = limit
+        body[limit_key(profile, without)] = limit
     return {name: value for name, value in body.items() if name not in without}
 
 
@@ -110,7 +110,8 @@ def encode(body: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
+def limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
+    """Name the key for the most tokens, of the two that there are."""
     if profile.max_tokens_key in without and _LIMITS - without:
         return next(iter(_LIMITS - without))
     return profile.max_tokens_key

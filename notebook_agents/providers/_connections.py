@@ -22,10 +22,16 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, MissingFileError
 from notebook_agents.providers.discovery import is_loopback
 
-__all__ = ["Lanes", "Verify", "library_errors", "shared_transport"]
+__all__ = [
+    "Lanes",
+    "Verify",
+    "check_certificates",
+    "library_errors",
+    "shared_transport",
+]
 
 Verify = bool | str | os.PathLike[str] | ssl.SSLContext
 
@@ -242,6 +248,27 @@ class _Body(httpx.AsyncByteStream):
 def _plain_context() -> ssl.SSLContext:
     """Give a context for plain HTTP: httpx wants one, and loading CAs is slow."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def check_certificates(verify: Verify) -> None:
+    """Refuse a path of certificates where there are none.
+
+    Parameters
+    ----------
+    verify : bool, str, path or SSLContext
+        As in `shared_transport`.
+
+    Raises
+    ------
+    MissingFileError
+        If there is no such file or folder.
+    """
+    if isinstance(verify, str | os.PathLike) and not Path(verify).expanduser().exists():
+        message = (
+            f"There are no certificates at {str(verify)!r}. Correct the path, which "
+            "verify= or CA_BUNDLE_PATH names, or leave it out."
+        )
+        raise MissingFileError(message)
 
 
 def _context(verify: Verify) -> ssl.SSLContext:

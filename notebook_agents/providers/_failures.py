@@ -15,7 +15,15 @@ from notebook_agents.errors import (
 )
 from notebook_agents.providers._transport import TransportError, Trouble
 
-__all__ = ["REDACTED", "Failure", "ServiceFacts", "cut", "redact", "unreachable"]
+__all__ = [
+    "REDACTED",
+    "Failure",
+    "ServiceFacts",
+    "cut",
+    "redact",
+    "unreachable",
+    "unreadable",
+]
 
 REDACTED = "[redacted]"
 MOST_DETAIL = 500
@@ -56,6 +64,12 @@ class Failure(Exception):  # noqa: N818 - it never leaves the providers
         self.is_retryable = is_retryable
         self.wait_s = wait_s
         self.most_retries = most_retries
+
+    def retries(self, allowed: int) -> int:
+        """Say how often to try again, of as many times as the user allows."""
+        if not self.is_retryable:
+            return 0
+        return allowed if self.most_retries is None else min(allowed, self.most_retries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +154,32 @@ def unreachable(error: TransportError, service: ServiceFacts) -> Failure:
     facts["original"] = error.original
     told = cls(redact(text, service.secrets), **facts)
     return Failure(told, kind.value, is_retryable=is_retryable)
+
+
+def unreadable(said: bytes | str, service: ServiceFacts) -> Failure:
+    """Say that what came is no reply of a model.
+
+    Parameters
+    ----------
+    said : bytes or str
+        What came.
+    service : ServiceFacts
+        Whom it is about.
+
+    Returns
+    -------
+    Failure
+        With the error to raise.
+    """
+    text = said if isinstance(said, str) else said.decode("utf-8", "replace")
+    message = (
+        f"What {service.name} sent cannot be read as a reply of a model. "
+        "Check the base URL, or try another model. "
+        f"It was: {redact(cut(text), service.secrets)}"
+    )
+    return Failure(
+        ProviderReplyError(message, provider=service.name), "unreadable reply"
+    )
 
 
 _TRANSPORT: dict[Trouble, tuple[type[AgentProviderError], str, bool]] = {

@@ -7,19 +7,24 @@ from typing import TypedDict
 from urllib.parse import urlsplit
 
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.providers._http import Client, Patience, Verify
+from notebook_agents.providers._connections import Verify, check_certificates
+from notebook_agents.providers._http import Client, Patience
 
-__all__ = ["HttpOptions", "checked_headers", "checked_key", "normalized_url"]
+__all__ = [
+    "ConnectionOptions",
+    "HttpOptions",
+    "checked_headers",
+    "checked_key",
+    "normalized_url",
+]
 
 SHORTEST_KEY = 8
 SECRET_HEADERS = ("auth", "cookie", "key", "token", "secret")
 
 
-class HttpOptions(TypedDict, total=False):
-    """Options of every provider that talks to a service."""
+class ConnectionOptions(TypedDict, total=False):
+    """How to talk to a service."""
 
-    timeout: float | None
-    """Seconds for a whole reply; by default there is no limit."""
     connect_timeout: float
     """Seconds until connected, 10."""
     stall_timeout: float
@@ -30,10 +35,17 @@ class HttpOptions(TypedDict, total=False):
     """Most requests at the same time; by default there is no limit."""
     extra_headers: Mapping[str, str]
     """More headers; they win."""
-    verify: Verify
-    """False, a path of certificates to trust, or an ``SSLContext``."""
     http_client: Client | None
     """An ``httpx.AsyncClient`` to use, which is left open."""
+
+
+class HttpOptions(ConnectionOptions, total=False):
+    """Options of every provider that talks to a service."""
+
+    timeout: float | None
+    """Seconds for a whole reply; by default there is no limit."""
+    verify: Verify
+    """False, a path of certificates to trust, or an ``SSLContext``."""
 
 
 def check_options(options: HttpOptions) -> None:
@@ -49,7 +61,7 @@ def check_options(options: HttpOptions) -> None:
     TypeError
         If there is no option of that name, as for any function.
     AgentConfigurationError
-        If a value is out of its range.
+        If a value is out of its range, or names a file that is not there.
     """
     unknown = sorted(options.keys() - HttpOptions.__annotations__.keys())
     if unknown:
@@ -66,6 +78,7 @@ def check_options(options: HttpOptions) -> None:
         if value is not None and (not isinstance(value, int | float) or value <= 0):
             message = f"{name} is {value!r}; it must be a number of seconds above 0."
             raise AgentConfigurationError(message)
+    check_certificates(options.get("verify", True))
 
 
 def patience_of(options: HttpOptions) -> Patience:

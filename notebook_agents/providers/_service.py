@@ -10,7 +10,7 @@ import asyncio
 import logging
 import weakref
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from notebook_agents._version import __version__
 from notebook_agents.providers import _http
+from notebook_agents.providers._connections import check_certificates
 from notebook_agents.providers._failures import Failure, ServiceFacts, unreachable
 from notebook_agents.providers._http_options import (
     SHORTEST_KEY,
@@ -40,8 +41,7 @@ __all__ = ["Access", "HttpProvider"]
 logger = logging.getLogger(__name__)
 
 OK = 200
-MOST_SMALL_BYTES = 2**20
-"""Bytes of an error or a list of models."""
+MOST_ERROR_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,7 +171,7 @@ class HttpProvider(Provider):
                     await deltas.aclose()
                 if failure is None:
                     return
-                if has_spoken or retry >= self._most_retries(failure):
+                if has_spoken or retry >= failure.retries(self.max_retries):
                     raise failure.error from failure.__cause__
                 retry += 1
                 wait_s = wait_before(retry, failure.wait_s)
@@ -181,13 +181,6 @@ class HttpProvider(Provider):
         finally:
             if gate is not None:
                 gate.release()
-
-    def _most_retries(self, failure: Failure) -> int:
-        if not failure.is_retryable:
-            return 0
-        if failure.most_retries is None:
-            return self.max_retries
-        return min(self.max_retries, failure.most_retries)
 
     async def _ask(
         self, request: ModelRequest, access: Access
@@ -215,16 +208,24 @@ class HttpProvider(Provider):
             if exchange is not None:
                 await exchange.aclose()
 
-    async def _get(self, path: str, access: Access) -> object:
-        """Ask the service for something small; the parsed answer."""
-        exchange = await self._send("GET", path, access)
-        try:
-            body = await _small_body(exchange)
-        finally:
-            await exchange.aclose()
-        if exchange.status != OK:
-            raise self._refused(exchange, body, access)
-        return body
+    async def _whole(
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        encode: Callable[[], bytes] | None = None,
+    ) -> object:
+        """Ask once for what does not come as a stream; the parsed answer."""
+        while True:
+            body = encode() if encode is not None else None
+            exchange = await self._send(method, path, access, body)
+            if exchange.status != OK:
+                await self._refusal(exchange, access)
+                continue
+            try:
+                return await _body_of(exchange)
+            finally:
+                await exchange.aclose()
 
     async def _send(
         self, method: str, path: str, access: Access, body: bytes | None = None
@@ -251,7 +252,7 @@ class HttpProvider(Provider):
     async def _refusal(self, exchange: _http.Exchange, access: Access) -> None:
         """Raise what a refusal means, unless less may be asked for."""
         try:
-            body = await _small_body(exchange)
+            body = await _body_of(exchange)
         finally:
             await exchange.aclose()
         if exchange.status not in {400, 422} or not self._give_in(body):
@@ -283,6 +284,7 @@ class HttpProvider(Provider):
             key = checked_key(found, self.key_name, least=SHORTEST_KEY)
         if needs_trust and settings.ca_bundle is not None:
             verify = settings.ca_bundle
+            check_certificates(verify)
         return Access(key, verify)
 
     def _facts(self, access: Access) -> ServiceFacts:
@@ -305,12 +307,14 @@ class HttpProvider(Provider):
         return gate
 
 
-async def _small_body(exchange: _http.Exchange) -> object:
+async def _body_of(exchange: _http.Exchange) -> object:
     """Give the parsed body, or its text where it is not JSON."""
+    is_ok = exchange.status == OK
+    most = _http.MOST_WHOLE_BYTES if is_ok else MOST_ERROR_BYTES
     try:
-        body = await exchange.read(MOST_SMALL_BYTES)
+        body = await exchange.read(most)
     except _http.TransportError as error:
-        if exchange.status == OK:
+        if is_ok:
             raise
         return error.detail  # the status alone says enough
     try:

@@ -18,6 +18,7 @@ __all__ = [
     "find_local_server",
     "is_loopback",
     "loopback_ports",
+    "models_in",
 ]
 
 LOOPBACK_PORTS: tuple[tuple[str, int], ...] = (
@@ -72,14 +73,35 @@ def chat_model_in(listing: object) -> str | None:
     >>> chat_model_in({"data": [{"id": "nomic-embed-text"}, {"id": "llama3.2"}]})
     'llama3.2'
     """
-    models = listing.get("data") if isinstance(listing, Mapping) else None
-    if not isinstance(models, list):
-        return None
-    for model in models:
-        name = model.get("id") if isinstance(model, Mapping) else None
-        if isinstance(name, str) and name and not _ANSWERS_OTHERWISE.search(name):
-            return name
-    return None
+    names = models_in(listing)
+    return next((name for name in names if not _ANSWERS_OTHERWISE.search(name)), None)
+
+
+def models_in(listing: object) -> list[str]:
+    """List the models in the answer to ``GET /v1/models``.
+
+    Parameters
+    ----------
+    listing : object
+        The parsed answer, whatever it is.
+
+    Returns
+    -------
+    list of str
+        Their names, in its order.
+
+    Examples
+    --------
+    >>> models_in({"data": [{"id": "llama3.2"}, {"id": "gemma3"}]})
+    ['llama3.2', 'gemma3']
+    """
+    models = listing.get("data") if isinstance(listing, Mapping) else listing
+    names = (
+        model.get("id")
+        for model in (models if isinstance(models, list) else ())
+        if isinstance(model, Mapping)
+    )
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def is_loopback(host: str | None) -> bool:

@@ -121,7 +121,7 @@ class OpenAICompatibleProvider(HttpProvider):
             )
             raise AgentConfigurationError(message)
         key = settings.keys.get(cls.name)
-        return cls(base_url, model or settings.llm_model, key)
+        return cls(base_url, model=model or settings.llm_model, api_key=key)
 
     @property
     def profile(self) -> ChatProfile:
@@ -191,7 +191,7 @@ class OpenAICompatibleProvider(HttpProvider):
     async def _prepare(self, access: Access) -> None:
         if self.model:
             return
-        model = chat_model_in(await self._get("/models", access))
+        model = chat_model_in(await self._whole("GET", "/models", access))
         if model is None:
             message = (
                 f"{self.name} at {self.base_url} has no model that can chat. "
