@@ -100,8 +100,6 @@ def limit_reached(turn: Turn) -> Iterator[Event]:
     else:
         text, stop_reason, reason = f"{turn.crossing.said()}.", "budget", "budget"
         detail = f"{text} (set by Agent(budget=...))"
-    if turn.typed is not None:
-        turn.typed.give_up(text, detail)
     turn.finish(text, stop_reason)
     yield turn.event(ErrorEvent, reason=reason, detail=detail)
 

@@ -44,7 +44,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     answer : str
         The final text.
     output : T
-        The answer as a value of the type that was asked for; None if none was.
+        The answer as a value of the type that was asked for; None if none was, or
+        if a limit ended the run first, as ``stop_reason`` tells.
     messages : list of dict
         The conversation that the model saw, with this turn at its end.
     new_messages : list of dict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic
@@ -180,6 +181,7 @@ class AgentStream(Generic[T]):
             message = "Values that grow need a type: pass output_type= to stream()."
             raise AgentConfigurationError(message)
         answer, due, last = _AnswerText(), 0.0, None
+        answer.read(kind)  # the first time takes longer: what reads is made
         events = self._events()
         try:
             async for event in events:
@@ -187,7 +189,7 @@ class AgentStream(Generic[T]):
                 if not answer.take(event):
                     continue
                 if began < due and not self._has_more(event):
-                    await asyncio.sleep(due - began)
+                    await self._pause(due - began)
                     began = time.monotonic()
                 # What came meanwhile is read as well, unless there is no end of it.
                 if self._has_more(event) and began < due + every:
@@ -201,6 +203,12 @@ class AgentStream(Generic[T]):
         finally:
             await events.aclose()
         yield (await self.result()).output
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait a while, or for the end of the run if that comes first."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.run.ended()
 
     def _has_more(self, event: Event) -> bool:
         return event.seq < len(self.run.recorded)

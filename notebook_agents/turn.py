@@ -127,7 +127,9 @@ class Turn:
     @property
     def output(self) -> Any:
         """The answer as a value, where it shall have a type."""
-        return None if self.typed is None else self.typed.value
+        if self.typed is None:
+            return None
+        return self.typed.value if self.typed.format else self.answer
 
     @property
     def asked_for(self) -> str:

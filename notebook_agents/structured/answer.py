@@ -80,26 +80,6 @@ class TypedAnswer:
             return False
         return True
 
-    def give_up(self, text: str, reason: str) -> None:
-        """Take a fixed text in place of an answer, if the type is text.
-
-        Parameters
-        ----------
-        text : str
-            The text.
-        reason : str
-            Why there is no answer.
-
-        Raises
-        ------
-        OutputValidationError
-            If it is another type.
-        """
-        if self.format is not None:
-            error = self._no_answer(f": {reason}", text="")
-            raise error
-        self.value = text
-
     def _no_answer(self, reason: str, text: str) -> OutputValidationError:
         message = f"There is no {self.kind.name}{reason}."
         if text:

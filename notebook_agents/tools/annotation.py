@@ -47,15 +47,18 @@ class Scope:
 
     @classmethod
     def of_caller(cls) -> Scope:
-        """Collect the names where somebody outside of this package calls it."""
+        """Collect the names where code outside of this package calls it."""
+        main = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
         frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - no public way
         while frame is not None and _is_ours(frame):
             frame = frame.f_back
-        main = vars(sys.modules["__main__"]) if "__main__" in sys.modules else {}
-        if frame is None:  # on another thread: the caller is not in sight
-            return cls(main, ChainMap(main, vars(builtins)))
-        here = frame.f_globals
-        return cls(here, ChainMap(frame.f_locals, here, vars(builtins), main))
+        module = frame.f_globals if frame is not None else main
+        nearest: list[dict[str, Any]] = []
+        while frame is not None:
+            if frame.f_globals is module:
+                nearest.append(frame.f_locals)
+            frame = frame.f_back
+        return cls(module, ChainMap(*nearest, module, vars(builtins), main))
 
 
 def _is_ours(frame: types.FrameType) -> bool:
