@@ -190,6 +190,7 @@ class Transcript:
         """Show a whole text, unless it is what was streamed."""
         told = [s for s in self._of_step(step) if isinstance(s, TextSegment)]
         if _joined(told) != text.strip():
+            self._close()  # so that it begins in the first of them
             for segment in told:
                 self._clear(segment)
             self._say(step, text)

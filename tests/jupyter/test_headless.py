@@ -67,6 +67,33 @@ def test_the_value_of_the_cell_is_the_result():
     assert notebook.cells[4].outputs[0]["data"]["text/markdown"] == "The **answer**."
 
 
+def test_a_typed_answer_is_shown_as_json_and_bound_as_a_value():
+    notebook = executed(
+        "from pydantic import BaseModel\n"
+        "class Invoice(BaseModel):\n"
+        "    vendor: str\n"
+        "    parts: list['Part']\n"
+        "class Part(BaseModel):\n"
+        "    name: str\n"
+        'answer = \'{"vendor": "Acme", "parts": [{"name": "a_b_c"}]}\'\n'
+        "agent = bot('Hm.', answer, answer, output_type=Invoice)",
+        "%%agent agent -o result\nRead it.",
+        "print(repr(result.output), result.steps)",
+        "(await agent.run('Again.', output_type=Invoice)).output.vendor",
+    )
+    shown = notebook.cells[2].outputs
+    said = [output["data"].get("text/markdown", "") for output in shown]
+    assert [text for text in said if text] == [
+        '```json\n{\n  "vendor": "Acme",\n  "parts": [\n    {\n'
+        '      "name": "a_b_c"\n    }\n  ]\n}\n```'
+    ]
+    assert "Trying again (the answer is no Invoice" in text_of(notebook.cells[2])
+    assert "Invoice(vendor='Acme', parts=[Part(name='a_b_c')]) 2" in text_of(
+        notebook.cells[3]
+    )
+    assert text_of(notebook.cells[4]) == "'Acme'"
+
+
 def test_nbconvert_renders_the_answer_and_the_record(denied):
     page, _ = HTMLExporter().from_notebook_node(denied)
     assert "<strong>denied</strong>" in page

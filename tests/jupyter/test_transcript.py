@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import sys
 
@@ -525,3 +526,65 @@ def test_a_verbose_transcript_is_open_and_whole():
         assert "line 99" in bundle["text/html"]
         assert "line 99" in bundle["text/plain"]
     assert "Arguments" in card["text/html"]
+
+
+WRITTEN = '{"vendor": "A_b_c", "items": [1, 2]}'
+
+
+def test_an_answer_of_a_type_is_code_as_it_comes():
+    story = _Story()
+    story.tell(TaskEvent, 0, prompt="x", output="Invoice")
+    story.say(WRITTEN[:19])
+    markdown = story.transcript.bundle("text:1")["text/markdown"]
+    assert markdown == '```json\n{"vendor": "A_b_c",\n```'
+
+
+def test_an_answer_of_a_type_is_laid_out_at_its_end():
+    story = _Story()
+    story.tell(TaskEvent, 0, prompt="x", output="Invoice")
+    story.say(WRITTEN)
+    story.tell(AnswerEvent, content=WRITTEN)
+    bundle = story.transcript.bundle("text:1")
+    assert bundle["text/markdown"].startswith('```json\n{\n  "vendor": "A_b_c",\n')
+    assert bundle["text/markdown"].endswith("\n}\n```")
+    assert json.loads(bundle["text/plain"]) == json.loads(WRITTEN)
+
+
+def test_a_long_answer_of_a_type_goes_on_as_code():
+    story = _Story(block_size=200)
+    story.tell(TaskEvent, 0, prompt="x", output="list[int]")
+    text = json.dumps({"answer": list(range(400))})
+    story.say(text)
+    story.tell(AnswerEvent, content=text)
+    bundles = [story.transcript.bundle(key) for key in story.transcript.keys]
+    assert len(bundles) > 2
+    assert all(b["text/markdown"].startswith("```json\n") for b in bundles)
+    assert json.loads("".join(b["text/plain"] for b in bundles)) == json.loads(text)
+
+
+def test_an_answer_that_is_corrected_is_taken_back():
+    story = _Story()
+    story.tell(TaskEvent, 0, prompt="x", output="Invoice")
+    story.say("Hm.")
+    why = "the answer is no Invoice: there is no JSON in it"
+    story.tell(RetryEvent, attempt=1, reason=why, discard_partial=True)
+    story.say(WRITTEN, 2)
+    story.tell(AnswerEvent, 2, content=WRITTEN)
+    first, note, second = story.plain()
+    assert (first, note) == ("", f"• Trying again ({why})")
+    assert json.loads(second) == json.loads(WRITTEN)
+
+
+def test_words_of_an_answer_of_a_type_are_text():
+    story = _Story()
+    story.tell(TaskEvent, 0, prompt="x", output="Invoice")
+    story.say("Here it is:\n\n```json\n{}\n```")
+    assert story.transcript.bundle("text:1")["text/markdown"].startswith("Here it is:")
+
+
+def test_json_is_shown_as_it_was_written_where_that_is_asked_for():
+    story = _Story(Look(verbatim=True))
+    story.tell(TaskEvent, 0, prompt="x", output="Invoice")
+    story.say(WRITTEN)
+    story.tell(AnswerEvent, content=WRITTEN)
+    assert story.plain() == [WRITTEN]

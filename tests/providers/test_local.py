@@ -9,10 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
+from notebook_agents import Agent
 from notebook_agents.errors import AgentProviderError, ContextLengthError
 from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers.base import Delta, ModelReply, ModelRequest, TextDelta
@@ -360,6 +362,72 @@ async def test_nobody_else_may_use_the_port_of_the_engine(
         assert (await client.get("/")).status_code == 404
         asked = await client.post("/v1/chat/completions", json={"messages": []})
         assert asked.status_code == 401
+
+
+# ------------------------------------------------------------ answers of a shape
+
+
+class Person(BaseModel):
+    """Somebody."""
+
+    name: str
+    age: int
+
+
+async def test_an_answer_has_the_type_that_was_asked_for(
+    provider: LocalProvider,
+) -> None:
+    agent = Agent(provider, output_type=Person)
+    result = await agent.run("Ada Lovelace is 36 years old.")
+    assert result.output == Person(name="Ada Lovelace", age=36)
+    assert result.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Literal["good", "bad"], "I love this product, it works great!"),
+        (list[str], "Name the three primary colours."),
+        (bool, "Is Paris in France?"),
+        (Annotated[str, Field(pattern=r"^\w{3}-\d{2}$")], "The code is ABC-12."),
+        (dict[str, int], "Ada has 3 apples and Bob has 5."),
+        (tuple[int, str], "Three cats."),
+    ],
+    ids=str,
+)
+async def test_the_engine_holds_the_model_to_the_type(
+    provider: LocalProvider, kind: Any, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    agent = Agent(provider, output_type=kind, max_tokens=200)
+    result = await agent.run(message)
+    assert json.loads(result.answer) is not None
+    assert result.output is not None
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_shaped_answer_arrives_in_pieces(provider: LocalProvider) -> None:
+    stream = Agent(provider, output_type=Person).stream("Ada is 36 years old.")
+    pieces = [text async for text in stream]
+    assert len(pieces) > 3
+    assert json.loads("".join(pieces)) == {"name": "Ada", "age": 36}
+
+
+async def test_a_tool_is_called_before_the_typed_answer(
+    provider: LocalProvider,
+) -> None:
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    result = await Agent(provider, [add], output_type=int).run("What is 17 + 25?")
+    assert [each["args"] for each in result.tool_calls] == [{"a": 17, "b": 25}]
+    assert result.output == 42
+
+
+async def test_any_other_model_is_told_the_schema(weights: Path) -> None:
+    provider = LocalProvider(str(weights), guided=False)
+    agent = Agent(provider, output_type=Person, max_tokens=100)
+    assert isinstance((await agent.run("Ada is 36 years old.")).output, Person)
 
 
 # ------------------------------------------------------- the end of the process

@@ -1,6 +1,7 @@
 """Never run: mypy checks that a user's code has the types it should have."""
 
-from typing import Any, assert_type
+from dataclasses import dataclass
+from typing import Any, Literal, assert_type
 
 from notebook_agents import (
     Agent,
@@ -11,6 +12,7 @@ from notebook_agents import (
     GuardrailService,
     HistoryBudget,
     HistoryBuffer,
+    LLMClient,
     ScriptedProvider,
     block_keywords,
     strip_pii,
@@ -89,3 +91,38 @@ def guard_an_agent(service: GuardrailService, judge: ScriptedProvider) -> None:
 def catch_a_guard(error: GuardrailBlockedError) -> None:
     assert_type(error.guard, str)
     assert_type(error.reason, str)
+
+
+@dataclass
+class Invoice:
+    """What somebody has to pay."""
+
+    total: float
+
+
+async def ask_for_a_type() -> None:
+    agent = Agent("local", output_type=Invoice)
+    assert_type(agent, Agent[Invoice])
+    assert_type((await agent.run("x")).output, Invoice)
+    assert_type(agent.run_sync("x", max_tool_rounds=1).output, Invoice)
+    assert_type((await agent.start("x").result()).output, Invoice)
+    async for invoice in agent.stream("x").partials():
+        assert_type(invoice, Invoice)
+
+
+async def ask_a_run_for_a_type(agent: Agent) -> None:
+    assert_type(await agent.run("x", output_type=int), AgentResult[int])
+    assert_type((await agent.run("x", output_type=list[Invoice])).output, list[Invoice])
+    either = await agent.run("x", output_type=Invoice | None)
+    assert_type(either.output, Invoice | None)
+    word = await agent.run("x", output_type=Literal["yes", "no"])
+    assert_type(word.output, Literal["yes", "no"])
+
+
+async def ask_for_text(agent: Agent) -> None:
+    assert_type((await agent.run("x")).answer, str)
+    takes_any_agent(Agent(LLMClient("http://localhost/v1"), output_type=Invoice))
+
+
+def takes_any_agent(agent: Agent) -> None:
+    assert_type(agent, Agent[Any])
