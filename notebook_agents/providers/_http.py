@@ -88,9 +88,11 @@ class Exchange:
             If it breaks off, stalls, or does not end.
         """
         left = MOST_BYTES
-        is_packed = self.headers.get("content-encoding", "identity") != "identity"
         response = self._response
-        found = response.aiter_bytes() if is_packed else response.aiter_raw()
+        is_packed = self.headers.get("content-encoding", "identity") != "identity"
+        # What a mock answers is there already, and cannot be read as it comes.
+        is_read = response.is_stream_consumed
+        found = response.aiter_bytes() if is_packed or is_read else response.aiter_raw()
         stream = cast("AsyncGenerator[bytes, None]", found)
         if self._deadline is not None:
             stream = _until(self._deadline, stream)
