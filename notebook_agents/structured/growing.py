@@ -10,16 +10,20 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, Union
 
 import typing_extensions
-from pydantic import AfterValidator, BaseModel, RootModel, TypeAdapter
+from pydantic import AfterValidator, AliasChoices, BaseModel, RootModel, TypeAdapter
 
 from notebook_agents.tools.annotation import Scope, resolve
+from notebook_agents.tools.json_schema import Schema, reference, types_of
 
-__all__ = ["growing_adapter"]
+__all__ = ["growing_adapter", "may_grow"]
+
+
+_NUMBERS = {"integer", "number"}
 
 
 def growing_adapter(annotation: Any, scope: Scope) -> TypeAdapter[Any] | None:
@@ -43,6 +47,47 @@ def growing_adapter(annotation: Any, scope: Scope) -> TypeAdapter[Any] | None:
         return None
 
 
+def may_grow(
+    value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Schema]
+) -> bool:
+    """Tell whether the end of a value makes sense before it is whole.
+
+    Parameters
+    ----------
+    value : object
+        What has come, as JSON values.
+    schema : mapping
+        Simplified JSON schema of the whole.
+    definitions : mapping of str to dict
+        What the schema refers to.
+
+    Returns
+    -------
+    bool
+        True for text; False for the text of a date, a number or a choice.
+    """
+    name = reference(schema)
+    if name is not None:
+        return may_grow(value, definitions.get(name, {}), definitions)
+    if "anyOf" in schema:
+        kinds = {kind for part in schema["anyOf"] for kind in types_of(part)}
+        # Beside a number, text is most often the exact form of one.
+        is_number = isinstance(value, str) and not kinds.isdisjoint(_NUMBERS)
+        parts = [] if is_number else schema["anyOf"]
+        return any(may_grow(value, part, definitions) for part in parts)
+    if isinstance(value, dict) and value:
+        key, last = next(reversed(value.items()))
+        others = schema.get("additionalProperties")
+        usual = others if isinstance(others, dict) else {}
+        return may_grow(last, schema.get("properties", {}).get(key, usual), definitions)
+    if isinstance(value, list) and value:
+        return may_grow(value[-1], schema.get("items", {}), definitions)
+    if not isinstance(value, str):
+        return True
+    is_text = "string" in types_of(schema) or "type" not in schema
+    return is_text and schema.keys().isdisjoint({"enum", "format", "pattern"})
+
+
 def _growing(annotation: Any, scope: Scope, around: frozenset[type]) -> Any:
     """Exchange the models in a type; one inside itself is read when it is whole."""
     annotation, _ = resolve(annotation, scope)
@@ -60,6 +105,8 @@ def _growing(annotation: Any, scope: Scope, around: frozenset[type]) -> Any:
         return Annotated[(inner(parts[0]), *parts[1:])]
     if origin is types.UnionType:
         origin = Union
+    elif origin is Iterable:  # read as a list, as for a tool
+        origin = list
     return origin[tuple(inner(part) for part in parts)]
 
 
@@ -117,10 +164,9 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def _key(name: str, field: Any) -> str:
     """Give the name of a field in JSON."""
-    for alias in (field.validation_alias, field.alias):
-        if isinstance(alias, str):
-            return alias
-    return name
+    alias = field.validation_alias or field.alias
+    first = alias.choices[0] if isinstance(alias, AliasChoices) else alias
+    return first if isinstance(first, str) else name
 
 
 def _typed_dict(kind: Any, fields: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.output_format import OutputFormat
-from notebook_agents.structured.growing import growing_adapter
+from notebook_agents.structured.growing import growing_adapter, may_grow
 from notebook_agents.structured.json_text import beginning_of_json, values_in
 from notebook_agents.tools.adapter import adapt, json_schemas
 from notebook_agents.tools.annotation import Scope
@@ -179,16 +179,22 @@ class OutputType:
         if self.format is None:
             return text
         come = _UNDONE_NUMBER.sub("", beginning_of_json(text))
-        value = from_json(come, allow_partial="trailing-strings")
-        if self.is_wrapped:
-            value = value[KEY] if isinstance(value, dict) and KEY in value else None
-            if value is None:
-                message = "nothing has come yet"
-                raise ValueError(message)
+        value = self._unwrapped(from_json(come, allow_partial="trailing-strings"))
+        if not may_grow(value, self.schema, self.definitions):
+            value = self._unwrapped(from_json(come, allow_partial=True))
         grow = partial(
             self._growing.validate_python, experimental_allow_partial="trailing-strings"
         )
         return self._checked(value, grow)
+
+    def _unwrapped(self, value: Any) -> Any:
+        if not self.is_wrapped:
+            return value
+        found = value.get(KEY) if isinstance(value, dict) else None
+        if found is None:
+            message = "nothing has come yet"
+            raise ValueError(message)
+        return found
 
     @cached_property
     def _growing(self) -> TypeAdapter[Any]:

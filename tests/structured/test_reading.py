@@ -5,15 +5,17 @@ from __future__ import annotations
 import enum
 import json
 import string
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, RootModel
+from pydantic import AliasChoices, BaseModel, Field, RootModel
 
 from notebook_agents.structured import OutputType
 from notebook_agents.structured.json_text import values_in
@@ -201,6 +203,32 @@ def test_a_date_is_shown_when_it_is_whole():
     text = '{"to": "Oslo", "on": "2026-11-30", "stops": []}'
     dates = [value.get("on") for value in growth(Trip, text)]
     assert set(dates) == {None, date(2026, 11, 30)}
+
+
+def test_a_moment_is_shown_when_it_is_whole():
+    """Else the 2 of a year would be two seconds after 1970."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    assert growth(datetime, '{"answer": "2026-01-01T00:00:00Z"}') == [moment]
+    assert growth(list[Decimal], '{"answer": ["1.50"]}') == [[], [Decimal("1.50")]]
+
+
+def test_text_in_a_choice_of_types_grows():
+    text = '{"answer": ["Oslo"]}'
+    assert growth(list[str | date], text)[1:] == [
+        [text] for text in ("", "O", "Os", "Osl", "Oslo")
+    ]
+    assert growth(list[Any], text)[-2:] == [["Osl"], ["Oslo"]]
+
+
+def test_a_field_of_several_names_grows():
+    class Several(BaseModel):
+        number: int = Field(validation_alias=AliasChoices("one", "two"))
+
+    assert growth(Several, '{"one": 12}')[-1].number == 12
+
+
+def test_what_is_iterable_grows_as_a_list():
+    assert growth(Iterable[int], '{"answer": [1]}') == [[], [1]]
 
 
 def test_a_word_of_several_is_shown_when_it_is_whole():
