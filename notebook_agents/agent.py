@@ -37,6 +37,7 @@ from notebook_agents.options import (
     checked_steps,
     checked_tokens,
     checked_tools,
+    typed_answer,
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.base import BaseProvider
@@ -53,8 +54,6 @@ from notebook_agents.turn import Turn
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
-
-    from notebook_agents.structured import TypedAnswer
 
 __all__ = ["Agent"]
 
@@ -361,7 +360,9 @@ class Agent(Resumable[T]):
             parallel_tools=self._parallel_tools
             and tool_calling.get("parallel_tool_calls") is not False,
             guards=self._guards,
-            typed=self._typed(options),
+            typed=typed_answer(
+                options.get("output_type"), self._output, retries=self._output_retries
+            ),
         )
         conversation = Conversation(
             opened.memory,
@@ -379,14 +380,6 @@ class Agent(Resumable[T]):
         if asked is not None:
             return asked
         return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
-
-    def _typed(self, options: AskOptions) -> TypedAnswer | None:
-        kind = checked_output(options.get("output_type")) or self._output
-        if kind is None:
-            return None
-        from notebook_agents.structured import TypedAnswer
-
-        return TypedAnswer(kind, retries=self._output_retries)
 
     def _consent(self, options: AskOptions) -> Consent:
         approver = self._approver or options.get("approver")

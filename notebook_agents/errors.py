@@ -192,6 +192,8 @@ class OutputValidationError(ProviderReplyError):
         What the model said last.
     problems : tuple of str
         What was wrong with each of its answers.
+    result : AgentResult or None
+        What else there was; its ``output`` is None.
     """
 
     def __init__(
@@ -200,11 +202,13 @@ class OutputValidationError(ProviderReplyError):
         *,
         text: str = "",
         problems: tuple[str, ...] = (),
+        result: Any = None,
         **facts: Any,
     ) -> None:
         super().__init__(message, **facts)
         self.text = text
         self.problems = problems
+        self.result = result
 
 
 class StreamInterruptedError(ProviderReplyError):

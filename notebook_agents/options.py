@@ -14,7 +14,7 @@ from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.policy import Policy
 
 if TYPE_CHECKING:
-    from notebook_agents.structured import OutputType
+    from notebook_agents.structured import OutputType, TypedAnswer
 
 __all__ = ["AskOptions", "RunOptions", "check_options", "checked_params"]
 
@@ -166,6 +166,18 @@ def checked_output(annotation: Any) -> OutputType | None:
     from notebook_agents.structured import OutputType
 
     return OutputType.of(annotation)
+
+
+def typed_answer(
+    annotation: Any, usual: OutputType | None, *, retries: int
+) -> TypedAnswer | None:
+    """Begin an answer of a type: the one asked for, else the usual one."""
+    kind = checked_output(annotation) or usual
+    if kind is None:
+        return None
+    from notebook_agents.structured import TypedAnswer
+
+    return TypedAnswer(kind, retries=retries)
 
 
 def checked_tools(tools: Iterable[Any]) -> Iterable[Any]:

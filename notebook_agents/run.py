@@ -13,7 +13,6 @@ import functools
 import logging
 import threading
 import time
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -26,22 +25,17 @@ from notebook_agents.ending import last_events
 from notebook_agents.errors import (
     GuardrailBlockedError,
     NotebookAgentsError,
+    OutputValidationError,
     RunCancelledError,
 )
 from notebook_agents.events import Event
 from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
-from notebook_agents.messages import Message, to_dicts
+from notebook_agents.messages import Message
+from notebook_agents.outcome import outcome_of
 from notebook_agents.patience import Patience, guarded
 from notebook_agents.pricing import cost_of
-from notebook_agents.providers.base import model_label
-from notebook_agents.results import (
-    AgentResult,
-    T,
-    approvals_of,
-    errors_of,
-    tool_calls_of,
-)
+from notebook_agents.results import AgentResult, T
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
@@ -50,6 +44,8 @@ __all__ = ["OnEvent", "Run"]
 
 logger = logging.getLogger(__name__)
 
+WITH_RESULT = (GuardrailBlockedError, OutputValidationError, RunCancelledError)
+"""Errors that have what there was of a result."""
 GIVE_UP_SECONDS = CLEANUP_SECONDS + 1.0
 """How long a run may take to stop; what then still goes on is left behind."""
 TELL_SECONDS = 0.5
@@ -310,8 +306,15 @@ class Run(Generic[T]):
             await self._end_early(error)
         errors = await self._keep_turn()
         cost = await cost_of(self._turn.model_calls)
-        self._result = self._make_result(errors, cost)
-        if isinstance(error, RunCancelledError | GuardrailBlockedError):
+        self._result = outcome_of(
+            self._turn,
+            self._events,
+            conversation=self._conversation.facts(),
+            errors=errors,
+            cost=cost,
+            seconds=time.monotonic() - self._began,
+        )
+        if isinstance(error, WITH_RESULT):
             error.result = self._result
         # As at the other limits, nothing is raised where a budget is used up.
         if error is not None and not self._turn.is_spent():
@@ -362,35 +365,6 @@ class Run(Generic[T]):
             logger.exception("the turn could not be stored")
             return [f"The turn could not be stored: {error}"]
         return []
-
-    def _make_result(self, errors: list[str], cost: float | None) -> AgentResult[T]:
-        turn = self._turn
-        new = to_dicts([Message("user", turn.prompt), *turn.said])
-        usage = turn.usage
-        return AgentResult(
-            answer=turn.answer,
-            output=turn.output,
-            messages=[*to_dicts(turn.prior), *new],
-            new_messages=new,
-            context_tokens=usage.context_tokens,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cost=cost,
-            steps=turn.step,
-            tool_calls=tool_calls_of(self._events),
-            approvals=approvals_of(self._events),
-            errors=[*errors_of(self._events), *errors],
-            stop_reason=turn.stop_reason,
-            is_blocked=turn.stop_reason == "blocked",
-            run_id=self.id,
-            trace_id=uuid.uuid4().hex,
-            message_id=str(uuid.uuid4()),
-            latency_ms=round((time.monotonic() - self._began) * 1000),
-            model=model_label(turn.provider),
-            events=tuple(self._events),
-            **self._conversation.facts(),
-        )
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         # Only a fault of this module ends the task with an error of its own.

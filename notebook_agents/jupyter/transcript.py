@@ -198,7 +198,6 @@ class Transcript:
 
     def _say(self, step: int, text: str) -> None:
         """Add to a text; where that gets long, go on in a new segment."""
-        # JSON is shown as code, as it comes.
         lead = "```json\n" if self._is_json and text.lstrip()[:1] in {"{", "["} else ""
         for start in range(0, len(text), self._block_size):
             rest: tuple[str, str] | None

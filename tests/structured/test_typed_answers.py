@@ -19,10 +19,16 @@ from notebook_agents import (
     Budget,
     OutputValidationError,
     ScriptedProvider,
+    block_keywords,
     call,
+    strip_pii,
     tool,
 )
-from notebook_agents.errors import AgentProviderError, RunCancelledError
+from notebook_agents.errors import (
+    AgentProviderError,
+    GuardrailBlockedError,
+    RunCancelledError,
+)
 from notebook_agents.events import RetryEvent, TaskEvent
 
 
@@ -338,6 +344,8 @@ async def test_after_the_last_try_there_is_an_error_that_has_everything():
     assert len(caught.value.problems) == 3
     assert "answer.items[0].name" in caught.value.problems[2]
     assert isinstance(caught.value, AgentProviderError)
+    assert caught.value.result.steps == 3
+    assert caught.value.result.output is None
     said = "".join(e.text for e in typed.last_run.recorded if e.event == "token")
     assert said.endswith(caught.value.text)
 
@@ -462,6 +470,20 @@ async def test_a_run_that_is_stopped_while_it_corrects_says_so():
     with pytest.raises(RunCancelledError) as caught:
         await run.result()
     assert caught.value.result.output is None
+
+
+async def test_what_the_guards_leave_is_what_is_read():
+    typed = agent('{"vendor": "ada@acme.example"}', output_guards=[strip_pii()])
+    result = await typed.run("x")
+    assert result.output.vendor == "[EMAIL]"
+    assert "ada@" not in str([event.to_dict() for event in result.events])
+
+
+async def test_a_guard_that_blocks_an_answer_comes_first():
+    typed = agent("A secret.", ACME, output_guards=[block_keywords(["secret"])])
+    with pytest.raises(GuardrailBlockedError):
+        await typed.run("x")
+    assert len(requests_of(typed)) == 1
 
 
 async def test_two_runs_at_once_do_not_share_their_answers():

@@ -1,0 +1,79 @@
+"""What a run gives back, put together from its turn and its events."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from notebook_agents.events import Event
+from notebook_agents.messages import Message, to_dicts
+from notebook_agents.providers.base import model_label
+from notebook_agents.results import (
+    AgentResult,
+    approvals_of,
+    errors_of,
+    tool_calls_of,
+)
+from notebook_agents.turn import Turn
+
+__all__ = ["outcome_of"]
+
+
+def outcome_of(
+    turn: Turn,
+    events: Sequence[Event],
+    *,
+    conversation: Mapping[str, Any],
+    errors: Sequence[str],
+    cost: float | None,
+    seconds: float,
+) -> AgentResult[Any]:
+    """Put a result together.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn, at its end.
+    events : sequence of Event
+        Everything that happened.
+    conversation : mapping
+        Fields that say where in which conversation it stands.
+    errors : sequence of str
+        What went wrong besides, one line each.
+    cost : float or None
+        US dollars; None if the price is not known.
+    seconds : float
+        How long it took.
+
+    Returns
+    -------
+    AgentResult
+        The outcome.
+    """
+    new = to_dicts([Message("user", turn.prompt), *turn.said])
+    usage = turn.usage
+    return AgentResult(
+        answer=turn.answer,
+        output=turn.output,
+        messages=[*to_dicts(turn.prior), *new],
+        new_messages=new,
+        context_tokens=usage.context_tokens,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        cost=cost,
+        steps=turn.step,
+        tool_calls=tool_calls_of(events),
+        approvals=approvals_of(events),
+        errors=[*errors_of(events), *errors],
+        stop_reason=turn.stop_reason,
+        is_blocked=turn.stop_reason == "blocked",
+        run_id=turn.origin.run_id,
+        trace_id=uuid.uuid4().hex,
+        message_id=str(uuid.uuid4()),
+        latency_ms=round(seconds * 1000),
+        model=model_label(turn.provider),
+        events=tuple(events),
+        **conversation,
+    )
