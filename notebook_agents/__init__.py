@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         GuardrailBlockedError,
         NotebookAgentsError,
         OutputValidationError,
+        ToolRetry,
     )
     from notebook_agents.events import event_from_dict
     from notebook_agents.guardrails.definition import Guardrail
@@ -77,7 +78,9 @@ if TYPE_CHECKING:
         serve,
     )
     from notebook_agents.stream import AgentStream
+    from notebook_agents.tools.context import RunContext
     from notebook_agents.tools.decorator import tool
+    from notebook_agents.tools.progress import Progress
 
 _HOME = {
     "Agent": "agent",
@@ -112,14 +115,17 @@ _HOME = {
     "NotebookAgentsError": "errors",
     "Orchestrator": "orchestrator",
     "OutputValidationError": "errors",
+    "Progress": "tools.progress",
     "ProviderResponse": "providers.base",
     "Respond": "approval",
     "Run": "run",
+    "RunContext": "tools.context",
     "SQLiteStore": "memory.sqlite",
     "ScriptedProvider": "providers.scripted",
     "ServerConfig": "server",
     "Stop": "approval",
     "ToolCall": "messages",
+    "ToolRetry": "errors",
     "block_keywords": "guardrails.keywords",
     "call": "providers.scripted",
     "create_conversation_id": "memory.scope",
@@ -187,17 +193,20 @@ __all__ = [
     "NotebookAgentsError",
     "Orchestrator",
     "OutputValidationError",
+    "Progress",
     "ProviderResponse",
     "Request",
     "Respond",
     "Response",
     "Run",
+    "RunContext",
     "SQLiteStore",
     "ScriptedProvider",
     "ServerConfig",
     "Stop",
     "StreamingResponse",
     "ToolCall",
+    "ToolRetry",
     "__version__",
     "block_keywords",
     "call",

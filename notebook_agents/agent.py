@@ -47,9 +47,11 @@ from notebook_agents.reading import read_messages
 from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
 from notebook_agents.run import OnEvent, Run
+from notebook_agents.surroundings import Surroundings
 from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
+from notebook_agents.tools.redefinition import put, renewed
 from notebook_agents.turn import Turn
 
 if TYPE_CHECKING:
@@ -139,6 +141,13 @@ class Agent(Resumable[T]):
         blocked call is not run, a blocked result not shown; the run goes on.
     on_event : callable, optional
         Called with each event as a dict, but for tokens and progress.
+    deps : object, optional
+        Anything that your tools need, such as a connection; those with a
+        parameter annotated `RunContext` find it there.
+    namespace : mapping of str to object, optional
+        Variables that a call may name where JSON cannot carry the object. Left
+        out, a run that a cell asks for may name those of the notebook, and any
+        other run none; ``{}`` is none at all.
     name : str, default "agent"
         Name shown to people.
     agent_id : str, optional
@@ -182,6 +191,8 @@ class Agent(Resumable[T]):
         output_guards: Check | Iterable[Check] = (),
         tool_guards: Check | Iterable[Check] = (),
         on_event: OnEvent | None = None,
+        deps: Any = None,
+        namespace: Mapping[str, Any] | None = None,
         name: str = "agent",
         agent_id: str | None = None,
     ) -> None:
@@ -196,9 +207,8 @@ class Agent(Resumable[T]):
             InMemoryStore().session() if memory is None else memory
         )
         self.tool_calling = dict(tool_calling or {})
-        self.tools: dict[str, ToolDefinition] = {}
-        for function in checked_tools(tools):
-            self.add_tool(function)
+        made = [to_tool_definition(function) for function in checked_tools(tools)]
+        self.tools: dict[str, ToolDefinition] = {each.name: each for each in made}
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
         self.last_run: Run | None = None
@@ -225,6 +235,7 @@ class Agent(Resumable[T]):
             tool_guards=tool_guards,
         )
         self._on_event = on_event
+        self._surroundings = Surroundings(deps, namespace)
 
     def __repr__(self) -> str:
         tools = f", tools: {', '.join(self.tools)}" if self.tools else ""
@@ -314,14 +325,25 @@ class Agent(Resumable[T]):
         Parameters
         ----------
         function : callable
-            Marked by ``@tool`` or not; replaces a tool of the same name.
+            Marked by ``@tool`` or not; replaces a tool of the same name, and an
+            earlier version of the same function under another name.
         """
-        definition = to_tool_definition(function)
-        self.tools[definition.name] = definition
+        put(to_tool_definition(function), self.tools)
 
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
+        self._surroundings.forget(self.memory)
+
+    @property
+    def handles(self) -> dict[str, Any]:
+        """The results that the agent's own conversation keeps, by their names.
+
+        A tool may return what JSON cannot carry, such as a DataFrame. The model
+        is told a name for it, by which later calls can have it; here it is for
+        you. The latest 50 are kept.
+        """
+        return self._surroundings.handles(self.memory)
 
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
@@ -332,12 +354,8 @@ class Agent(Resumable[T]):
         if given is not None:  # perhaps a buffer or a result; a journal keeps dicts
             prior = read_messages(given, name=PRIOR)
             settings[PRIOR] = to_dicts(prior)
-        opened = open_run(
-            message,
-            self.memory if memory is None else memory,
-            agent=self.name,
-            settings=settings,
-        )
+        memory = self.memory if memory is None else memory
+        opened = open_run(message, memory, agent=self.name, settings=settings)
         params = checked_params(options.get("params"))
         tool_calling = self.tool_calling | {
             name: params.pop(name) for name in _TOOL_CALLING & params.keys()
@@ -346,7 +364,7 @@ class Agent(Resumable[T]):
             origin=Origin(opened.run_id, self.name),
             prompt=checked_message(opened.prompt),
             provider=self._model.get(),
-            tools=dict(self.tools),
+            tools=renewed(self.tools),
             consent=self._consent(options),
             history=self._history,
             max_rounds=self._rounds(options.get("max_tool_rounds")),
@@ -363,6 +381,7 @@ class Agent(Resumable[T]):
             typed=typed_answer(
                 options.get("output_type"), self._output, retries=self._output_retries
             ),
+            around=self._surroundings.of_run(options, memory),
         )
         conversation = Conversation(
             opened.memory,

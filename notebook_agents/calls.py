@@ -6,8 +6,8 @@ Whatever happens, a call ends in exactly one observation.
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
@@ -25,12 +25,14 @@ from notebook_agents.events import (
 from notebook_agents.flattening import Events
 from notebook_agents.journal import PastCall
 from notebook_agents.messages import ToolCall
+from notebook_agents.performing import Ended, Failure, Performance, last_try
 from notebook_agents.policy import Ruling
 from notebook_agents.screening import screen_result, told
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.execution import Outcome, execute, needs_main_thread, said_of
-from notebook_agents.tools.observation import bundle_of, cut, text_of
+from notebook_agents.tools.execution import needs_main_thread
+from notebook_agents.tools.observation import cut, text_of
+from notebook_agents.tools.variables import name_like
 from notebook_agents.turn import Turn
 
 __all__ = ["PreparedCall", "StopRequested", "prepare", "settle_call"]
@@ -133,7 +135,7 @@ def prepare(
         )
         return PreparedCall(_valid(call), definition, error=error)
     try:
-        bound = definition.bind(call.arguments)
+        bound = definition.bind(call.arguments, turn.around.variables)
     except ToolArgumentsError as error:
         return PreparedCall(_valid(call), definition, error=error)
     ruling = turn.consent.ruling(definition, bound.values)
@@ -151,32 +153,38 @@ async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
         yield _consent(turn, definition, bound, prepared)
         decision = prepared.decision
         if isinstance(decision, Deny | Stop):
-            yield await _observed(turn, prepared, _denial(decision), status="denied")
+            denial = Ended(_denial(decision), status="denied")
+            yield await _observed(turn, prepared, denial)
             if isinstance(decision, Stop):
                 raise StopRequested
             return
         if isinstance(decision, Respond):
-            yield await _observed(turn, prepared, cut(decision.text), status="answered")
+            answer = Ended(cut(decision.text), status="answered")
+            yield await _observed(turn, prepared, answer)
             return
         bound = prepared.edited or bound
     await _get_ready(turn, prepared, definition)
-    began = time.monotonic()
-    outcome = await execute(definition, bound)
-    seconds = time.monotonic() - began
-    result = await screen_result(turn, definition.name, said_of(definition, outcome))
-    for event in told(turn, result):
+    yield _run(turn, prepared, definition, bound)
+
+
+async def _run(
+    turn: Turn, prepared: PreparedCall, definition: ToolDefinition, bound: BoundCall
+) -> Events:
+    performance = Performance(turn, prepared.call.id, definition, bound)
+    if definition.may_report:
+        yield performance.run_and_tell()
+    else:  # which needs no task of its own
+        for event in await performance.run():
+            yield event
+    ended = await performance.ended()
+    seen = await screen_result(turn, definition.name, ended.text)
+    for event in told(turn, seen):
         yield event
-    # What a guard took out of the text stands in these as well.
-    shown = None if result.notes else outcome
-    if outcome.error is None:
-        status = "failed" if result.is_blocked else "done"
-        yield await _observed(
-            turn, prepared, result.text, seconds, shown, status=status
-        )
-        return
-    yield _tool_error(turn, prepared, result.text, shown.detail if shown else "")
-    content = cut(f"Tool execution failed: {result.text}")
-    yield await _observed(turn, prepared, content, seconds, status="failed")
+    if seen.notes:
+        ended = ended.screened(seen.text, is_blocked=seen.is_blocked)
+    if ended.failure is not None:
+        yield _tool_error(turn, prepared, ended.text, ended.failure)
+    yield await _observed(turn, prepared, ended, performance.seconds)
 
 
 async def _get_ready(
@@ -186,6 +194,7 @@ async def _get_ready(
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none()
     ask_like(turn.consent.approver)
+    name_like(turn.around.variables)
     if turn.meter is not None:
         spend_like(turn.meter)
     if turn.journal is not None:
@@ -194,13 +203,17 @@ async def _get_ready(
 
 async def _without_running(turn: Turn, prepared: PreparedCall) -> list[Event]:
     """End a call that has ended before, or cannot run."""
-    past = prepared.past
+    past, error = prepared.past, prepared.error
     if past is not None and past.content is not None:
-        status, seconds = past.status, past.seconds
-        return [_observation(turn, prepared, past.content, seconds, status=status)]
-    fault = _tool_error(turn, prepared, str(prepared.error), "")
-    content = cut(f"Error: {prepared.error}")
-    return [fault, await _observed(turn, prepared, content, status="failed")]
+        ended = Ended(past.content, status=past.status)
+        return [_observation(turn, prepared, ended, past.seconds)]
+    last = ""
+    if prepared.definition and isinstance(error, ToolArgumentsError):
+        last = last_try(turn, prepared.definition)
+    failure = Failure(before="Error: ", after=last, reason=type(error).__name__)
+    ended = Ended(str(error), status="failed", failure=failure)
+    fault = _tool_error(turn, prepared, ended.text, failure)
+    return [fault, await _observed(turn, prepared, ended)]
 
 
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
@@ -246,7 +259,8 @@ async def _consent(
     )
     decided = consent.without_asking(definition, bound.values, prepared.ruling or "ask")
     if decided is None:
-        pending = consent.open.add(request, definition.rebind)
+        rebind = partial(definition.rebind, variables=turn.around.variables)
+        pending = consent.open.add(request, rebind)
         try:
             yield turn.event(
                 ApprovalRequestedEvent,
@@ -274,55 +288,43 @@ async def _consent(
 
 
 async def _observed(
-    turn: Turn,
-    prepared: PreparedCall,
-    content: str,
-    seconds: float = 0.0,
-    outcome: Outcome | None = None,
-    *,
-    status: str = "done",
+    turn: Turn, prepared: PreparedCall, ended: Ended, seconds: float = 0.0
 ) -> ObservationEvent:
     """Write a result down, then tell of it."""
-    event = _observation(turn, prepared, content, seconds, outcome, status=status)
+    event = _observation(turn, prepared, ended, seconds)
     if turn.journal is not None:
         await turn.journal.ended(
-            event.call_id, event.content, status=status, seconds=seconds
+            event.call_id, event.content, status=event.status, seconds=seconds
         )
     return event
 
 
 def _observation(
-    turn: Turn,
-    prepared: PreparedCall,
-    content: str,
-    seconds: float = 0.0,
-    outcome: Outcome | None = None,
-    *,
-    status: str = "done",
+    turn: Turn, prepared: PreparedCall, ended: Ended, seconds: float
 ) -> ObservationEvent:
-    prepared.result = f"{_change(prepared.edited)}{content}"
+    prepared.result = f"{_change(prepared.edited)}{ended.content}"
     return turn.event(
         ObservationEvent,
         tool=prepared.call.name,
         content=prepared.result,
         call_id=prepared.call.id,
         seconds=seconds,
-        status=status,
-        bundle=bundle_of(outcome.value) if outcome else {},
-        value=outcome.value if outcome else None,
+        status=ended.status,
+        bundle=ended.bundle,
+        value=ended.value,
     )
 
 
 def _tool_error(
-    turn: Turn, prepared: PreparedCall, line: str, detail: str
+    turn: Turn, prepared: PreparedCall, line: str, failure: Failure
 ) -> ToolErrorEvent:
     return turn.event(
         ToolErrorEvent,
         tool=prepared.call.name,
         error=line,
         call_id=prepared.call.id,
-        reason=type(prepared.error).__name__ if prepared.error else "raised",
-        detail=detail,
+        reason=failure.reason,
+        detail=failure.detail,
     )
 
 

@@ -19,6 +19,7 @@
     ├── ToolError                        what the model sees is ``str(error)``
     │   ├── ToolNotFoundError            no tool of that name
     │   ├── ToolArgumentsError           arguments that do not fit the signature
+    │   ├── ToolRetry                    a tool asks the model for another try
     │   ├── ToolTimeoutError             the tool took too long
     │   └── ToolRejectedError            a person or a rule said no
     ├── AnswerFormatError                the answer cannot be read as what was asked for
@@ -64,6 +65,7 @@ __all__ = [
     "ToolError",
     "ToolNotFoundError",
     "ToolRejectedError",
+    "ToolRetry",
     "ToolTimeoutError",
 ]
 
@@ -243,6 +245,28 @@ class ToolNotFoundError(ToolError):
 
 class ToolArgumentsError(ToolError):
     """The arguments do not fit the tool's signature."""
+
+
+class ToolRetry(ToolError):  # noqa: N818 - a request, and short, as tools raise it
+    """Raised by a tool: what to do better, for the model to try again.
+
+    The model gets the message as it is. ``@tool(retries=n)`` says how often in a
+    run; after that, the call is a plain failure.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from notebook_agents import ToolRetry, tool
+    >>> @tool
+    ... def sales_on(day: str) -> str:
+    ...     "Tell the sales of a day."
+    ...     try:
+    ...         return f"sales of {date.fromisoformat(day):%A}"
+    ...     except ValueError:
+    ...         raise ToolRetry("Write the day as YYYY-MM-DD.") from None
+    >>> sales_on("2025-01-06")
+    'sales of Monday'
+    """
 
 
 class ToolTimeoutError(ToolError, TimeoutError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar
 
@@ -37,6 +37,9 @@ class Host(Protocol):
 
     def approver(self) -> Approver:
         """Give the surface on which this front end asks for consent."""
+
+    def namespace(self) -> Mapping[str, Any]:
+        """Give the variables of the calling cell, as they are at each look."""
 
 
 _registered: list[Host] = []

@@ -50,6 +50,11 @@ class RunOptions(TypedDict, total=False):
         Sampling parameters such as ``{"temperature": 0, "top_p": 0.9}``, which
         win over the agent's own. What is not known here goes to the model
         service as it is; the ``extra_body`` of a provider wins over it.
+    deps : object
+        What tools find in their `RunContext`, instead of the agent's.
+    namespace : mapping of str to object
+        Variables that a call may name, instead of the notebook's, unless the
+        agent has a namespace of its own.
     """
 
     system_prompt: str
@@ -59,6 +64,8 @@ class RunOptions(TypedDict, total=False):
     policy: Policy
     approver: Approver
     params: Mapping[str, Any]
+    deps: Any
+    namespace: Mapping[str, Any]
 
 
 class AskOptions(RunOptions, total=False):
@@ -118,6 +125,15 @@ def checked_tokens(tokens: Any) -> int:
         message = f"max_tokens is {tokens!r}; an answer needs at least 1."
         raise AgentConfigurationError(message)
     return int(tokens)
+
+
+def checked_namespace(namespace: object) -> Mapping[str, Any]:
+    """Give the variables that calls may name back, if they have names."""
+    if not isinstance(namespace, Mapping):
+        kind = type(namespace).__name__
+        message = f'namespace={kind}: pass names, as in namespace={{"sales": sales}}.'
+        raise AgentConfigurationError(message)
+    return namespace
 
 
 def checked_params(params: object) -> dict[str, Any]:

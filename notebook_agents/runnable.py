@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
-from notebook_agents.hosts import current_host
+from notebook_agents.hosts import Host, current_host
 from notebook_agents.journal import Prompt
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
 from notebook_agents.results import AgentResult, T
@@ -49,8 +49,10 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
+        system_prompt, prior_messages, max_tool_rounds, memory
             As in `RunOptions`.
+        policy, approver, params, deps, namespace
+            As there.
 
         Returns
         -------
@@ -92,8 +94,10 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
+        system_prompt, prior_messages, max_tool_rounds, memory
             As in `RunOptions`.
+        policy, approver, params, deps, namespace
+            As there.
 
         Returns
         -------
@@ -109,7 +113,7 @@ class Runnable(ABC, Generic[T]):
         host = current_host()
         if host is None:
             return run_sync(self._run(message, options))
-        options.setdefault("approver", host.approver())
+        _settle_in(host, options)
         return host.wait(self._run(message, options))
 
     @overload
@@ -128,8 +132,10 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
+        system_prompt, prior_messages, max_tool_rounds, memory
             As in `RunOptions`.
+        policy, approver, params, deps, namespace
+            As there.
 
         Returns
         -------
@@ -139,7 +145,7 @@ class Runnable(ABC, Generic[T]):
         host = current_host()
         if host is None:
             return AgentStream(lambda: self._begin(message, options), Waiter())
-        options.setdefault("approver", host.approver())
+        _settle_in(host, options)
         waiter = host.waiter()
         return AgentStream(
             lambda: on_agent_loop(lambda: self._begin(message, options), waiter),
@@ -162,8 +168,10 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory, policy, approver, params
+        system_prompt, prior_messages, max_tool_rounds, memory
             As in `RunOptions`.
+        policy, approver, params, deps, namespace
+            As there.
 
         Returns
         -------
@@ -174,7 +182,7 @@ class Runnable(ABC, Generic[T]):
         if host is None and running_loop() is not None:
             return self._begin(message, options)
         if host is not None:
-            options.setdefault("approver", host.approver())
+            _settle_in(host, options)
         return on_agent_loop(lambda: self._begin(message, options))
 
     def start_inside(self, message: str, **options: Unpack[AskOptions]) -> Run[Any]:
@@ -206,7 +214,7 @@ class Runnable(ABC, Generic[T]):
         host = current_host()
         if host is None:
             return await self._run(message, options)
-        options.setdefault("approver", host.approver())
+        _settle_in(host, options)
         return await host.wait_async(self._run(message, options))
 
     async def _run(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
@@ -222,3 +230,9 @@ class Runnable(ABC, Generic[T]):
     @abstractmethod
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
+
+
+def _settle_in(host: Host, options: RunOptions) -> None:
+    """Ask where the cell is, and let calls name its variables."""
+    options.setdefault("approver", host.approver())
+    options.setdefault("namespace", host.namespace())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,10 @@ from notebook_agents.journal import PastCall, PastStep, RunJournal
 from notebook_agents.messages import Message, ToolCall, Usage
 from notebook_agents.pricing import ModelCall
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
+from notebook_agents.surroundings import Around
+from notebook_agents.tools.context import RunContext
 from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.progress import Progress
 
 if TYPE_CHECKING:
     from notebook_agents.structured import TypedAnswer
@@ -65,6 +68,8 @@ class Turn:
         What was done before the process was killed, and is not done again.
     typed : TypedAnswer or None
         The answer, where it shall have a type.
+    around : Around
+        What its tools find around them.
     """
 
     origin: Origin
@@ -84,6 +89,7 @@ class Turn:
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
     typed: TypedAnswer | None = None
+    around: Around = field(default_factory=Around)
 
     prior: Sequence[Message] = field(default=(), init=False)
     """System prompt and history, in order; `history` chooses what is sent of it."""
@@ -111,6 +117,8 @@ class Turn:
     """Why the turn ended."""
     is_finished: bool = field(default=False, init=False)
     """Whether the final answer has been written down."""
+    mistakes: Counter[str] = field(default_factory=Counter, init=False)
+    """How often the model was told to try a tool again."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
     _stored: Sequence[Message] = field(default=(), init=False)
@@ -168,6 +176,29 @@ class Turn:
     def begin(self, earlier: Sequence[Message]) -> None:
         """Take what came before the question, as it is stored."""
         self._stored, self.prior = earlier, self.history.earlier(earlier)
+
+    def context(self, report: Callable[[Progress], object]) -> RunContext[Any]:
+        """Give what a tool may know of this run.
+
+        Parameters
+        ----------
+        report : callable
+            Takes the progress of the tool.
+
+        Returns
+        -------
+        RunContext
+            For one call.
+        """
+        return RunContext(
+            run_id=self.origin.run_id,
+            agent=self.origin.agent,
+            deps=self.around.deps,
+            user_id=self.around.user_id,
+            conversation_id=self.around.conversation_id,
+            step=self.step,
+            _report=report,
+        )
 
     def recall(self) -> bool:
         """Take the next reply from the past, if there is one left."""

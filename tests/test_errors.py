@@ -19,7 +19,7 @@ def _drawn() -> list[tuple[str, str]]:
     """Read (class, parent) off the tree in the module's docstring."""
     pairs, path = [], []
     for line in (errors.__doc__ or "").splitlines():
-        match = re.match(r"    ([│├└─ ]*)(\w+Error)\b", line)
+        match = re.match(r"    ([│├└─ ]*)(\w+(?:Error|Retry))\b", line)
         if match:
             depth = len(match[1]) // 4
             path[depth:] = [match[2]]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter import kernel
+from notebook_agents.jupyter.variables import NotebookVariables
 from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter
 
@@ -79,3 +80,7 @@ class JupyterHost:
         from notebook_agents.jupyter.approval import CellApprover
 
         return CellApprover(can_ask=kernel.can_ask_stdin(), flag=flag)
+
+    def namespace(self) -> Mapping[str, Any]:
+        """Give the variables of the notebook, as they are at each look."""
+        return NotebookVariables(kernel.shell())

@@ -348,8 +348,9 @@ def _progress(card: ToolCard) -> tuple[str, str]:
     if card.progress is None or card.state != "running":
         return "", ""
     done, total, message = card.progress
-    said = f"{done:g}" + (f" of {total:g}" if total else "")
-    said += f" · {message}" if message else ""
+    number = f"{done:g}" if done or total or not message else ""
+    number += f" of {total:g}" if total else ""
+    said = " · ".join(filter(None, (number, message)))
     bar = ""
     if total:
         bar = (

@@ -18,6 +18,7 @@ from notebook_agents.jupyter.formats import AnswerFormat, Formatted, format_name
 from notebook_agents.jupyter.interpolation import interpolate
 from notebook_agents.jupyter.line import params_of
 from notebook_agents.jupyter.look import Look
+from notebook_agents.jupyter.variables import NotebookVariables
 from notebook_agents.memory.named import open_session
 from notebook_agents.memory.session import MemorySession
 from notebook_agents.memory.store import MemoryBackend
@@ -86,6 +87,7 @@ class Question:
         options: dict[str, Any] = {
             "max_tool_rounds": args.max_steps - 1,
             "params": params_of(args.param),
+            "namespace": NotebookVariables(shell),
         }
         memory = _conversation(owner, args)
         if memory is not None:

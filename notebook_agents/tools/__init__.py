@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from notebook_agents.tools.call import BoundCall
+from notebook_agents.tools.context import RunContext
 from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition, ToolOptions
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.tools.parsing import parse_tool_args
+from notebook_agents.tools.progress import Progress
 
 __all__ = [
     "BoundCall",
+    "Progress",
+    "RunContext",
     "ToolDefinition",
     "ToolOptions",
     "parse_tool_args",

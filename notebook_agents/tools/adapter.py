@@ -6,6 +6,7 @@ parameter may have any name, and one odd annotation does not spoil the others.
 
 from __future__ import annotations
 
+import enum
 import sys
 import types
 import typing
@@ -14,16 +15,18 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Union
 
 import typing_extensions
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
 from notebook_agents.tools.annotation import Scope, resolve
+from notebook_agents.tools.by_name import carried, hint_of, kinds_of
 from notebook_agents.tools.json_schema import simplify
 from notebook_agents.tools.signature import MISSING, Parameter
+from notebook_agents.tools.variables import Kind
 
-__all__ = ["Adapted", "adapt", "json_schemas", "stand_in"]
+__all__ = ["Adapted", "adapt", "json_schemas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,9 @@ class Adapted:
     adapter: TypeAdapter[Any]
     doubt: str | None = None
     """Why any value is accepted, if it is."""
+
+    kinds: tuple[Kind, ...] = ()
+    """Objects that a value, or a part of it, may name."""
 
 
 def adapt(parameter: Parameter, scope: Scope) -> Adapted:
@@ -59,9 +65,14 @@ def adapt(parameter: Parameter, scope: Scope) -> Adapted:
         )
     parameter = _without_field_default(parameter)
     adapter = _adapter(parameter.annotation, scope)
+    kinds: tuple[Kind, ...] = ()
     if adapter is None:
-        other = stand_in(parameter.annotation)
+        other = carried(
+            parameter.annotation, lambda part: _adapter(part, scope) is not None
+        )
         adapter = None if other is None else _adapter(other, scope)
+        parameter = replace(parameter, hint=hint_of(other))
+        kinds = tuple(kinds_of(other))
     if adapter is None:
         kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
         return _anything(
@@ -72,27 +83,7 @@ def adapt(parameter: Parameter, scope: Scope) -> Adapted:
     if parameter.default is MISSING and adapter.get_default_value() is not None:
         # `Annotated[int, Field(default=5)]`
         parameter = replace(parameter, is_optional=True)
-    return Adapted(parameter, adapter)
-
-
-def stand_in(annotation: Any) -> Any:
-    """Give an annotation to use for one that JSON cannot carry.
-
-    This is where such values will be passed by the name of a variable: return
-    ``Annotated[Any, BeforeValidator(look_up), WithJsonSchema({"type": "string"})]``.
-
-    Parameters
-    ----------
-    annotation : object
-        A type that pydantic has no JSON schema for, such as a DataFrame.
-
-    Returns
-    -------
-    object
-        Another annotation, or None if there is no other way.
-    """
-    del annotation
-    return None
+    return Adapted(parameter, adapter, kinds=kinds)
 
 
 def json_schemas(
@@ -158,6 +149,8 @@ def _without_field_default(parameter: Parameter) -> Parameter:
 
 def _adapter(annotation: Any, scope: Scope) -> TypeAdapter[Any] | None:
     """Build an adapter, or nothing if values of the type cannot come from JSON."""
+    if (typing.get_origin(annotation) or annotation) is type:
+        return None  # pydantic has an adapter, but one that reads nothing
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(_readable(annotation, scope, {}))
         if not adapter.pydantic_complete:
@@ -177,7 +170,9 @@ def _readable(annotation: Any, scope: Scope, seen: dict[Any, Any]) -> Any:
     if annotation is Iterable or origin is Iterable:
         # Pydantic would check the items only while the function reads them.
         origin, annotation = list, types.GenericAlias(list, parts or (Any,))
-    if origin is None or origin is Literal:
+    if origin is Literal:
+        return _literal(annotation, parts)
+    if origin is None:
         return annotation
     inner = parts[:1] if origin is Annotated else parts
     changed = tuple(_readable(part, scope, seen) for part in inner)
@@ -186,6 +181,17 @@ def _readable(annotation: Any, scope: Scope, seen: dict[Any, Any]) -> Any:
     if origin is types.UnionType:
         origin = Union
     return origin[changed + parts[len(inner) :]]
+
+
+def _literal(annotation: Any, parts: tuple[Any, ...]) -> Any:
+    """Read a member of an enumeration by its value, as elsewhere."""
+    members = {part.value: part for part in parts if isinstance(part, enum.Enum)}
+    if not members:
+        return annotation
+    values = tuple(getattr(part, "value", part) for part in parts)
+    return Annotated[
+        Literal[values], AfterValidator(lambda value: members.get(value, value))
+    ]
 
 
 def _modern_typed_dict(old: Any, scope: Scope, seen: dict[Any, Any]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from notebook_agents.tools.context import BY_HAND, RunContext
 from notebook_agents.tools.signature import (
     MISSING,
     POSITIONAL_ONLY,
@@ -30,6 +31,28 @@ class BoundCall:
 
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments, as Python objects."""
+
+    def within(self, context: RunContext[Any]) -> BoundCall:
+        """Give the same call with the context of a run where it takes one.
+
+        Parameters
+        ----------
+        context : RunContext
+            The run that makes the call.
+
+        Returns
+        -------
+        BoundCall
+            Itself, if the function takes no context.
+        """
+
+        def put(value: Any) -> Any:
+            return context if value is BY_HAND else value
+
+        if not any(value is BY_HAND for value in (*self.args, *self.kwargs.values())):
+            return self
+        kwargs = {name: put(value) for name, value in self.kwargs.items()}
+        return BoundCall(self.values, tuple(map(put, self.args)), kwargs)
 
 
 def lay_out(

@@ -11,7 +11,7 @@ from notebook_agents.tools.derivation import attach, derive, to_tool_definition
 
 __all__ = ["tool"]
 
-_DEFAULTS = {"retries": 0, "sequential": False}  # of the others: None
+_DEFAULTS = {"retries": 2, "sequential": False}  # of the others: None
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ def tool(
     approval: Approval = None,
     risk: str | None = None,
     timeout: float | None = None,
-    retries: int = 0,
+    retries: int = 2,
     thread: bool | None = None,
     sequential: bool = False,
     strict: bool | None = None,
@@ -44,7 +44,7 @@ def tool(
     approval: Approval = None,
     risk: str | None = None,
     timeout: float | None = None,
-    retries: int = 0,
+    retries: int = 2,
     thread: bool | None = None,
     sequential: bool = False,
     strict: bool | None = None,
@@ -62,7 +62,7 @@ def tool(
     approval: Approval = None,
     risk: str | None = None,
     timeout: float | None = None,
-    retries: int = 0,
+    retries: int = 2,
     thread: bool | None = None,
     sequential: bool = False,
     strict: bool | None = None,
@@ -87,8 +87,9 @@ def tool(
         What a call may do.
     timeout : float, optional
         Seconds that a call may take.
-    retries : int, default 0
-        How often a failed call is tried again.
+    retries : int, default 2
+        How often in a run the model is told to try again, after wrong arguments
+        or a `ToolRetry` that the tool raised; then a failure is final.
     thread : bool, optional
         Whether a synchronous function runs in a worker thread; by default where
         the agent runs decides.

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
+from notebook_agents.tools.annotation import innermost
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.names import check_name
 from notebook_agents.tools.parsing import parse_object
+from notebook_agents.tools.variables import Variables
 
 if TYPE_CHECKING:
     from notebook_agents.tools.arguments import Arguments
@@ -23,6 +25,7 @@ __all__ = [
     "BoundCall",
     "ToolDefinition",
     "ToolOptions",
+    "is_any",
     "read_arguments",
 ]
 
@@ -45,6 +48,27 @@ class ToolOptions(TypedDict, total=False):
     sequential: bool
     strict: bool | None
     label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Nature:
+    """What kind of function it is, which takes longer to find out than one thinks."""
+
+    func: Any
+    is_async: bool
+    is_generator: bool
+
+    @classmethod
+    def of(cls, func: Any) -> _Nature:
+        is_generator, is_async_generator = (
+            inspect.isgeneratorfunction,
+            inspect.isasyncgenfunction,
+        )
+        return cls(
+            func,
+            is_any(func, inspect.iscoroutinefunction, is_async_generator),
+            is_any(innermost(func), is_generator, is_async_generator),
+        )
 
 
 @dataclass
@@ -73,8 +97,9 @@ class ToolDefinition:
         What a call may do.
     timeout : float, optional
         Seconds that a call may take.
-    retries : int, default 0
-        How often a failed call is tried again.
+    retries : int, default 2
+        How often in a run the model is told to try again, after wrong arguments
+        or a `ToolRetry`; then a failure is final.
     thread : bool, optional
         Whether a synchronous function runs in a worker thread; None leaves it to
         the place where the agent runs.
@@ -114,13 +139,16 @@ class ToolDefinition:
     approval: Approval = None
     risk: str | None = None
     timeout: float | None = None
-    retries: int = 0
+    retries: int = 2
     thread: bool | None = None
     sequential: bool = False
     label: str | None = None
     strict: bool | None = None
     relaxed: str | None = None
+    is_mark: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether it is what `tool` wrote onto the function, not a copy."""
     _arguments: Arguments | None = field(default=None, repr=False, compare=False)
+    _known: _Nature | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -132,15 +160,24 @@ class ToolDefinition:
 
     def __getstate__(self) -> dict[str, Any]:
         # What reads the arguments is made anew from the function where needed.
-        return {**self.__dict__, "_arguments": None}
+        return {**self.__dict__, "_arguments": None, "_known": None}
 
     @property
     def is_async(self) -> bool:
-        """Whether a call has to be awaited."""
-        call = getattr(type(self.func), "__call__", None)  # noqa: B004 - the method itself is wanted
-        return inspect.iscoroutinefunction(self.func) or (
-            not inspect.isroutine(self.func) and inspect.iscoroutinefunction(call)
-        )
+        """Whether a call has to be awaited, or read by ``async for``."""
+        return self._nature.is_async
+
+    @property
+    def may_report(self) -> bool:
+        """Whether a call may tell its progress while it runs."""
+        takes_context = any(p.is_context for p in self.arguments.layout)
+        return takes_context or self._nature.is_generator
+
+    @property
+    def _nature(self) -> _Nature:
+        if self._known is None or self._known.func is not self.func:
+            self._known = _Nature.of(self.func)
+        return self._known
 
     @property
     def arguments(self) -> Arguments:
@@ -149,7 +186,7 @@ class ToolDefinition:
             self._arguments = read_arguments(self.func)
         return self._arguments
 
-    def bind(self, arguments: str) -> BoundCall:
+    def bind(self, arguments: str, variables: Variables | None = None) -> BoundCall:
         """Read the arguments that a model wrote.
 
         The text is parsed strictly, blank text is no arguments. Each value is
@@ -161,6 +198,9 @@ class ToolDefinition:
         ----------
         arguments : str
             JSON text of one object.
+        variables : Variables, optional
+            The live objects that it may name, for a parameter that JSON cannot
+            carry.
 
         Returns
         -------
@@ -179,11 +219,12 @@ class ToolDefinition:
         >>> dict(to_tool_definition(search).bind('{"query": "tea"}').kwargs)
         {'query': 'tea'}
         """
-        return self.arguments.read(
-            parse_object(arguments, tool=self.name), tool=self.name
-        )
+        values = parse_object(arguments, tool=self.name)
+        return self.arguments.read(values, tool=self.name, variables=variables)
 
-    def rebind(self, values: Mapping[str, Any]) -> BoundCall:
+    def rebind(
+        self, values: Mapping[str, Any], variables: Variables | None = None
+    ) -> BoundCall:
         """Validate arguments that a person has edited, exactly as `bind` does.
 
         Parameters
@@ -191,6 +232,8 @@ class ToolDefinition:
         values : mapping of str to object
             Arguments by name. Objects that have a JSON form, such as a date, are
             brought into it first.
+        variables : Variables, optional
+            As for `bind`.
 
         Returns
         -------
@@ -210,7 +253,7 @@ class ToolDefinition:
         except (TypeError, ValueError, RecursionError) as error:
             message = f"The arguments cannot be written as JSON: {error}"
             raise ToolArgumentsError(message, tool=self.name) from error
-        return self.bind(text)
+        return self.bind(text, variables)
 
     def options(self) -> ToolOptions:
         """Give everything that `tool` was told, to define a similar tool.
@@ -227,6 +270,26 @@ class ToolDefinition:
             if item.name in names
         }
         return options  # type: ignore[no-any-return]  # the keys are those of ToolOptions
+
+
+def is_any(func: Any, *kinds: Callable[[Any], bool]) -> bool:
+    """Tell whether a callable, or the ``__call__`` of an object, is of some kind.
+
+    Parameters
+    ----------
+    func : callable
+        A function, a partial, an object.
+    *kinds : callable
+        Such as ``inspect.iscoroutinefunction``.
+
+    Returns
+    -------
+    bool
+        Whether one of them says so.
+    """
+    call = getattr(type(func), "__call__", None)  # noqa: B004 - the method itself is wanted
+    places = [func] if inspect.isroutine(func) else [func, call]
+    return any(kind(place) for place in places for kind in kinds)
 
 
 def read_arguments(func: Callable[..., Any]) -> Arguments:

@@ -24,7 +24,7 @@ from notebook_agents.tools.signature import is_unbound_method
 if TYPE_CHECKING:
     from notebook_agents.tools.arguments import Arguments
 
-__all__ = ["MARK", "attach", "derive", "to_tool_definition"]
+__all__ = ["MARK", "attach", "check_callable", "derive", "to_tool_definition"]
 
 MARK = "__notebook_agents_tool__"
 """The attribute of a function that holds its definition."""
@@ -72,7 +72,7 @@ def to_tool_definition(
     """
     if isinstance(func, ToolDefinition):
         return _revise(func, overrides) if overrides else _refresh(func)
-    _check_callable(func)
+    check_callable(func)
     if is_unbound_method(func):
         message = (
             f"{func.__qualname__!r} is a method without its object. "
@@ -170,6 +170,7 @@ def attach(func: Any, definition: ToolDefinition) -> bool:
             setattr(func, name, value)
     except (AttributeError, TypeError, ValueError):
         return False
+    definition.is_mark = True
     return True
 
 
@@ -190,7 +191,7 @@ def _takes_the_same(func: Callable[..., Any], mark: ToolDefinition) -> bool:
         written = list(inspect.signature(func).parameters.values())
     except (TypeError, ValueError):
         return False
-    known = mark.arguments.parameters
+    known = mark.arguments.layout
     return len(written) == len(known) and all(
         (a.name, a.kind) == (b.name, b.kind) and a.default is b.default
         for a, b in zip(written, known, strict=True)
@@ -245,7 +246,8 @@ def _written_name(func: Any) -> str:
     return name if isinstance(name, str) else type(func).__name__
 
 
-def _check_callable(func: Any) -> None:
+def check_callable(func: Any) -> None:
+    """Refuse what is no function, and say what to pass."""
     if callable(func):
         return
     hint = "Pass the function itself, as in tools=[search]"

@@ -9,20 +9,27 @@ of the waiting cell, where the user's own clients live, else on the run's loop.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
+import threading
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from notebook_agents.sync import current_waiter
+from notebook_agents.tools import generators
 from notebook_agents.tools.call import BoundCall
+from notebook_agents.tools.context import BY_HAND, RunContext
 from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.observation import text_of
+from notebook_agents.tools.generators import Report, read, read_async
+from notebook_agents.tools.progress import Progress
 from notebook_agents.waiting import Waiter, in_thread
 
-__all__ = ["Outcome", "execute", "needs_main_thread", "said_of"]
+__all__ = ["Outcome", "execute", "needs_main_thread"]
+
+
+_OURS = {__file__, generators.__file__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +56,9 @@ def needs_main_thread(definition: ToolDefinition) -> bool:
     return _waiter_for(definition) is not None and not definition.is_async
 
 
-def said_of(definition: ToolDefinition, outcome: Outcome) -> str:
-    """Say in words what became of a call: the value, or one line on the error."""
-    error = outcome.error
-    if error is None:
-        return text_of(outcome.value)
-    if isinstance(error, TimeoutError) and definition.timeout and not str(error):
-        return f"no result within {definition.timeout:g} s"
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}" if str(error) else name
-    except Exception:  # noqa: BLE001 - the error is the user's, and may do anything
-        return name
-
-
-async def execute(definition: ToolDefinition, bound: BoundCall) -> Outcome:
+async def execute(
+    definition: ToolDefinition, bound: BoundCall, context: RunContext[Any] = BY_HAND
+) -> Outcome:
     """Call a tool in the place that is right for it.
 
     Parameters
@@ -72,56 +67,61 @@ async def execute(definition: ToolDefinition, bound: BoundCall) -> Outcome:
         The tool.
     bound : BoundCall
         Validated arguments.
+    context : RunContext, optional
+        For a function that takes it; a generator reports its progress there.
 
     Returns
     -------
     Outcome
         The value or the error; only a cancellation of this run is raised.
     """
-    for _ in range(definition.retries):
-        outcome = await _attempt(definition, bound)
-        if outcome.error is None:
-            return outcome
-    return await _attempt(definition, bound)
-
-
-async def _attempt(definition: ToolDefinition, bound: BoundCall) -> Outcome:
     try:
         async with asyncio.timeout(definition.timeout):
-            return await _execute(definition, bound)
+            return await _execute(definition, bound.within(context), context)
     except TimeoutError as error:
         return Outcome(error=error, detail=f"no result in {definition.timeout:g} s")
 
 
-async def _execute(definition: ToolDefinition, bound: BoundCall) -> Outcome:
+async def _execute(
+    definition: ToolDefinition, bound: BoundCall, context: RunContext[Any]
+) -> Outcome:
     waiter = _waiter_for(definition)
+    report = functools.partial(_report, context)
+
+    def begin() -> Any:
+        return definition.func(*bound.args, **bound.kwargs)
+
     if definition.is_async:
-        return await _await_there(
-            lambda: definition.func(*bound.args, **bound.kwargs), waiter
-        )
+        return await _await_there(lambda: _awaited(begin(), report), waiter)
+    stopped = threading.Event()
 
     def call() -> Outcome:
-        return _captured(lambda: _whole(definition.func(*bound.args, **bound.kwargs)))
+        return _captured(lambda: _whole(begin(), report, stopped.is_set))
 
-    if waiter is not None:
-        outcome = await waiter.run(lambda: _stoppable(call))
-    elif definition.thread is False:
-        outcome = call()
-    else:
-        outcome = await in_thread(call, name=f"tool {definition.name}")
-    if inspect.isasyncgen(outcome.value):
-        return await _await_there(lambda: _gathered(outcome.value), waiter)
-    if inspect.isawaitable(outcome.value):
-        return await _await_there(lambda: outcome.value, waiter)
+    try:
+        if waiter is not None:
+            outcome = await waiter.run(lambda: _stoppable(call))
+        elif definition.thread is False:
+            outcome = call()
+        else:
+            outcome = await in_thread(call, name=f"tool {definition.name}")
+    finally:
+        stopped.set()  # a generator that still goes on ends with its next value
+    if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
+        return await _await_there(lambda: _awaited(outcome.value, report), waiter)
     return outcome
+
+
+def _report(context: RunContext[Any], progress: Progress) -> None:
+    context.report_progress(progress.done, progress.total, progress.message)
 
 
 async def _await_there(
     function: Callable[[], Awaitable[Any]], waiter: Waiter | None
 ) -> Outcome:
     if waiter is None:
-        return await _awaited(function)
-    return await waiter.run_async(lambda: _awaited(function))
+        return await _settled(function)
+    return await waiter.run_async(lambda: _settled(function))
 
 
 def _waiter_for(definition: ToolDefinition) -> Waiter | None:
@@ -132,14 +132,15 @@ def _waiter_for(definition: ToolDefinition) -> Waiter | None:
     return waiter if waiter.runs_tools or wanted else None
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: Any, report: Report, is_stopped: Callable[[], bool]) -> Any:
     # Here, where the tool's own code belongs, and not where the value is shown.
-    return list(value) if inspect.isgenerator(value) else value
+    return read(value, report, is_stopped) if inspect.isgenerator(value) else value
 
 
-async def _gathered(values: AsyncGenerator[Any, None]) -> list[Any]:
-    async with aclosing(values):
-        return [value async for value in values]
+async def _awaited(value: Any, report: Report) -> Any:
+    if inspect.isawaitable(value):
+        value = await value
+    return await read_async(value, report) if inspect.isasyncgen(value) else value
 
 
 def _captured(function: Callable[[], Any]) -> Outcome:
@@ -156,7 +157,7 @@ def _stoppable(call: Callable[[], Outcome]) -> Outcome:
     return outcome
 
 
-async def _awaited(function: Callable[[], Awaitable[Any]]) -> Outcome:
+async def _settled(function: Callable[[], Awaitable[Any]]) -> Outcome:
     task = asyncio.current_task()
     try:
         return Outcome(await function())
@@ -171,7 +172,7 @@ async def _awaited(function: Callable[[], Awaitable[Any]]) -> Outcome:
 def _failed(error: BaseException) -> Outcome:
     # The first frames are ours and say nothing about the tool.
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+    while frames is not None and frames.tb_frame.f_code.co_filename in _OURS:
         frames = frames.tb_next
     lines = traceback.format_exception(type(error), error, frames)
     return Outcome(error=error, detail="".join(lines))

@@ -102,7 +102,11 @@ def _text(
 ) -> str | None:
     """Describe a parameter; the words next to its type are nearest to the truth."""
     name = parameter.name
-    text = parameter.note or schema.get("description") or texts.get(name)
+    own = schema.get("description")
+    text = parameter.note or (own if own != parameter.hint else "") or texts.get(name)
+    if parameter.hint:
+        described = add_sentence({"description": text or ""}, parameter.hint)
+        return str(described["description"])
     refers_to = definitions.get(reference(schema) or "", {})
     if text or refers_to.get("description"):
         # A class that tells what it is needs no words here.

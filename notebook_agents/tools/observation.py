@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
-__all__ = ["MODEL_CHARACTERS", "bundle_of", "text_of"]
+from notebook_agents.tools.summary import one_line, plain, repr_of, summarise
+
+__all__ = ["MODEL_CHARACTERS", "bundle_of", "cut", "is_of_python", "text_of"]
 
 MODEL_CHARACTERS = 6000
 """Longest observation that a model is shown, in characters."""
+MOST_KEPT = 10
+"""Parts of one value that are kept for later calls; the rest is told only."""
 BUNDLE_CHARACTERS = 200_000
 """Longest single representation that is kept for people, in characters."""
+
+Keep: TypeAlias = Callable[[object], str | None]
 
 _METHODS = {
     "_repr_html_": "text/html",
@@ -21,24 +27,27 @@ _METHODS = {
 }
 
 
-def text_of(value: object) -> str:
+def text_of(value: object, keep: Keep | None = None) -> str:
     """Write a value as the model will read it, cut at 6,000 characters.
 
     Parameters
     ----------
     value : object
         What a tool returned. Text stays as it is, whatever JSON can hold
-        becomes JSON, the rest its ``repr``.
+        becomes JSON, an object is described.
+    keep : callable, optional
+        Keeps an object that JSON cannot hold, and gives the name by which later
+        calls can have it, or None if nobody would. Such an object is its ``repr``.
 
     Returns
     -------
     str
         Never longer than 6,000 characters and a note on what is missing.
     """
+    value = plain(value)
     if value is None:
         return "Done; the tool returned nothing."
-    text = value if isinstance(value, str) else _json_of(value)
-    return cut(text)
+    return cut(value if isinstance(value, str) else _json_of(value, keep))
 
 
 def cut(text: str) -> str:
@@ -52,20 +61,47 @@ def cut(text: str) -> str:
     return f"{text[:MODEL_CHARACTERS]}\n[... {missing} more characters cut]"
 
 
-def _json_of(value: object) -> str:
+def _json_of(value: object, keep: Keep | None) -> str:
     from pydantic_core import to_json
 
+    objects = _Objects(value, keep)
     try:
-        return to_json(value, fallback=repr).decode()
+        text = to_json(value, fallback=objects.write).decode()
     except Exception:  # noqa: BLE001 - parts of it are the user's and may do anything
-        return _repr_of(value)
+        return repr_of(value)
+    if keep is None or not objects.is_whole:
+        return text
+    return summarise(value, keep(value))
 
 
-def _repr_of(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception as error:  # noqa: BLE001 - a broken repr must not break the run
-        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+class _Objects:
+    """Writes the parts of a value that JSON cannot hold."""
+
+    def __init__(self, whole: object, keep: Keep | None) -> None:
+        self.is_whole = False
+        self._whole = whole
+        self._keep = keep
+        self._left = MOST_KEPT
+
+    def write(self, part: object) -> Any:
+        scalar = plain(part)
+        if scalar is not part:
+            return scalar
+        if self._keep is None or is_of_python(part) or not self._left:
+            return repr_of(part)
+        if part is self._whole:
+            self.is_whole = True
+            return None
+        name = self._keep(part)
+        if name is None:
+            return repr_of(part)
+        self._left -= 1
+        return one_line(part, name)
+
+
+def is_of_python(value: object) -> bool:
+    """Tell whether a value is of Python's own kinds, as a number or a function is."""
+    return type(value).__module__ == "builtins"
 
 
 def bundle_of(value: object) -> dict[str, Any]:

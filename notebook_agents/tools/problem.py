@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from notebook_agents.tools.by_name import UNKNOWN_VARIABLE
 from notebook_agents.tools.json_schema import Schema, describe
 
 __all__ = ["line_of", "missing", "unexpected", "wrong"]
@@ -60,6 +61,10 @@ def wrong(
     if not isinstance(error, ValidationError):
         return f"{name!r}: {str(error) or type(error).__name__} (expected: {expected})"
     details = error.errors(include_url=False, include_context=False)
+    named = [detail for detail in details if detail["type"] == UNKNOWN_VARIABLE]
+    if named:
+        # What is expected is the name of something, and it says which there are.
+        return _clause(name, named[0])
     clauses = [_clause(name, detail) for detail in details[:MOST_DETAILS]]
     if len(details) > 1 and "anyOf" in schema:
         # One detail for each branch of a choice would only confuse.
@@ -71,8 +76,13 @@ def wrong(
 def _clause(name: str, detail: Any) -> str:
     place = name
     for step in detail["loc"]:
-        place += f"[{step}]" if isinstance(step, int) else f".{step}"
+        if isinstance(step, int):
+            place += f"[{step}]"
+        elif not str(step).startswith("function-"):  # a branch of a choice
+            place += f".{step}"
     message = str(detail["msg"])
+    if detail["type"] == UNKNOWN_VARIABLE:
+        return f"{place!r}: {message}"
     clause = f"{place!r}: {message[:1].lower()}{message[1:]}"
     if detail["type"] == "missing":
         return clause

@@ -13,8 +13,15 @@ from typing import Any
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.tools.annotation import Scope, resolve
+from notebook_agents.tools.context import is_context, is_named_context
 
-__all__ = ["MISSING", "Parameter", "is_unbound_method", "read_parameters"]
+__all__ = [
+    "MISSING",
+    "Parameter",
+    "fixed_keywords",
+    "is_unbound_method",
+    "read_parameters",
+]
 
 MISSING: Any = inspect.Parameter.empty
 POSITIONAL_ONLY = inspect.Parameter.POSITIONAL_ONLY
@@ -46,18 +53,25 @@ class Parameter:
     unknown: str | None = None
     """The annotation's text if its names are not known."""
 
+    is_context: bool = False
+    """Whether it gets the `RunContext` of a call, and is hidden from the model."""
+
+    hint: str | None = None
+    """What the model is told of it in any case, after its description."""
+
     @property
     def note(self) -> str | None:
-        """The text of ``Annotated[T, "text"]`` or ``Annotated[T, Doc("text")]``."""
+        """The text of ``Annotated[T, "text"]``, or of a ``Doc`` or ``Field`` there."""
         for item in getattr(self.annotation, "__metadata__", ()):
             text = item if isinstance(item, str) else getattr(item, "documentation", 0)
+            text = text or getattr(item, "description", 0)
             if isinstance(text, str):
                 return " ".join(text.split())
         return None
 
 
 def read_parameters(func: Callable[..., Any], scope: Scope) -> tuple[Parameter, ...]:
-    """List the parameters that a model may fill.
+    """List the parameters that a call has to fill.
 
     A keyword that a `functools.partial` has fixed is not among them, so that a
     connection or a key stays out of the model's sight.
@@ -89,7 +103,7 @@ def read_parameters(func: Callable[..., Any], scope: Scope) -> tuple[Parameter, 
         raise AgentConfigurationError(message) from error
     if is_unbound_method(func):
         written = written[1:]
-    fixed = _fixed_keywords(func)
+    fixed = fixed_keywords(func)
     found: list[Parameter] = []
     for parameter in written:
         if parameter.kind is VAR_KEYWORD or parameter.name not in fixed:
@@ -118,7 +132,8 @@ def _signature(func: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(func)
 
 
-def _fixed_keywords(func: Any) -> set[str]:
+def fixed_keywords(func: Any) -> set[str]:
+    """Name what a `functools.partial` has filled already."""
     fixed: set[str] = set()
     while isinstance(func, functools.partial):
         fixed.update(func.keywords)
@@ -129,6 +144,9 @@ def _fixed_keywords(func: Any) -> set[str]:
 def _read(parameter: inspect.Parameter, scope: Scope) -> list[Parameter]:
     written = Any if parameter.annotation is MISSING else parameter.annotation
     annotation, is_known = resolve(written, scope)
+    unknown = None if is_known else _text(parameter.annotation)
+    if is_context(annotation) or is_named_context(unknown):
+        return _context(parameter)
     if parameter.kind is VAR_KEYWORD and _mark_of(annotation) == "Unpack":
         return _unpacked(typing.get_args(annotation)[0], scope)
     if parameter.kind is VAR_POSITIONAL:
@@ -143,9 +161,16 @@ def _read(parameter: inspect.Parameter, scope: Scope) -> list[Parameter]:
             annotation=annotation,
             default=parameter.default,
             is_optional=has_default or parameter.kind in {VAR_POSITIONAL, VAR_KEYWORD},
-            unknown=None if is_known else _text(parameter.annotation),
+            unknown=unknown,
         )
     ]
+
+
+def _context(parameter: inspect.Parameter) -> list[Parameter]:
+    if parameter.kind in {VAR_POSITIONAL, VAR_KEYWORD}:
+        return []
+    name, kind = parameter.name, parameter.kind
+    return [Parameter(name=name, kind=kind, is_context=True)]
 
 
 def _unpacked(typed_dict: Any, scope: Scope) -> list[Parameter]:
@@ -178,4 +203,6 @@ def _mark_of(annotation: Any) -> str:
 
 
 def _text(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else repr(annotation)
+    if not isinstance(annotation, str):
+        annotation = getattr(annotation, "__forward_arg__", None) or repr(annotation)
+    return str(annotation)

@@ -130,6 +130,11 @@ def test_a_running_card_shows_how_far_it_is():
     assert '<progress value="3" max="10"' in bundle["text/html"]
 
 
+def test_progress_in_words_alone_has_no_number():
+    bundle = tool_card(ToolCard(tool="run", progress=(0, None, "Opening")))
+    assert bundle["text/plain"].endswith(" · Opening")
+
+
 def test_progress_without_an_end_has_no_bar():
     bundle = tool_card(ToolCard(tool="run", progress=(3, None, "")))
     assert "<progress" not in bundle["text/html"]

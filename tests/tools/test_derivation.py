@@ -253,14 +253,7 @@ def test_a_type_of_the_notebook_is_found(monkeypatch):
     assert to_tool_definition(space["f"]).bind('{"a": "4"}').kwargs == {"a": 4}
 
 
-class Frame:
-    """Pydantic knows nothing of it."""
-
-
 WEIRD = {
-    "a class": "Frame",
-    "a list of them": "list[Frame]",
-    "a function": "Callable[[int], int]",
     "a number": "5",
     "a call": "int('x')",
     "no Python": "'1 +'",
@@ -268,14 +261,14 @@ WEIRD = {
     "a generator": "(x for x in ())",
     "a bad field": "Annotated[int, Field(pattern='[')]",
     "an ellipsis": "...",
-    "a text in unhashable company": "Annotated[Frame, []]",
+    "a list of numbers": "list[5]",
 }
 
 
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
 @pytest.mark.parametrize("text", WEIRD.values(), ids=WEIRD.keys())
 def test_a_weird_annotation_warns_and_never_fails(text, future):
-    space = {"Frame": Frame, "math": math, "__name__": "weird"}
+    space = {"math": math, "__name__": "weird"}
     head = (
         f"{future}from typing import Annotated, Callable\nfrom pydantic import Field\n"
     )
@@ -350,11 +343,11 @@ def test_a_waiting_object_is_explained():
 def test_a_doubt_about_something_without_code_is_told_too():
     class Odd:
         __signature__ = inspect.Signature(
-            [inspect.Parameter("a", inspect.Parameter.KEYWORD_ONLY, annotation=Frame)]
+            [inspect.Parameter("a", inspect.Parameter.KEYWORD_ONLY, annotation=5)]
         )
         __call__ = functools.partial(print)
 
-    with pytest.warns(UserWarning, match="which JSON cannot carry"):
+    with pytest.warns(UserWarning, match="any value is accepted"):
         to_tool_definition(Odd())
 
 
