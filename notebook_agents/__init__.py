@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         serve,
     )
     from notebook_agents.stream import AgentStream
+    from notebook_agents.tools.cached import cached_tool
     from notebook_agents.tools.context import RunContext
     from notebook_agents.tools.decorator import tool
     from notebook_agents.tools.progress import Progress
@@ -127,6 +128,7 @@ _HOME = {
     "ToolCall": "messages",
     "ToolRetry": "errors",
     "block_keywords": "guardrails.keywords",
+    "cached_tool": "tools.cached",
     "call": "providers.scripted",
     "create_conversation_id": "memory.scope",
     "event_from_dict": "events",
@@ -209,6 +211,7 @@ __all__ = [
     "ToolRetry",
     "__version__",
     "block_keywords",
+    "cached_tool",
     "call",
     "create_conversation_id",
     "event_from_dict",

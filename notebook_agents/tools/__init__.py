@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notebook_agents.tools.cached import cached_tool
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.context import RunContext
 from notebook_agents.tools.decorator import tool
@@ -16,6 +17,7 @@ __all__ = [
     "RunContext",
     "ToolDefinition",
     "ToolOptions",
+    "cached_tool",
     "parse_tool_args",
     "to_tool_definition",
     "tool",

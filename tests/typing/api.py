@@ -13,8 +13,10 @@ from notebook_agents import (
     HistoryBudget,
     HistoryBuffer,
     LLMClient,
+    RunContext,
     ScriptedProvider,
     block_keywords,
+    cached_tool,
     strip_pii,
 )
 from notebook_agents.errors import (
@@ -126,3 +128,27 @@ async def ask_for_text(agent: Agent) -> None:
 
 def takes_any_agent(agent: Agent) -> None:
     assert_type(agent, Agent[Any])
+
+
+@cached_tool(maxsize=10, risk="network")
+async def rate(currency: str) -> float:
+    return float(len(currency))
+
+
+@cached_tool
+def size(text: str, *, doubled: bool = False) -> int:
+    return len(text) * (1 + doubled)
+
+
+async def call_cached_tools() -> None:
+    assert_type(await rate("NOK"), float)
+    assert_type(size("a", doubled=True), int)
+    assert_type(size.cache_info().hits, int)
+    size.cache_clear()
+
+
+def read_a_context(context: RunContext[dict[str, int]], other: RunContext) -> None:
+    assert_type(context.deps, dict[str, int])
+    assert_type(context.step, int)
+    other.report_progress(1, 2, "half")
+    assert_type(RunContext(deps=5).deps, int)
