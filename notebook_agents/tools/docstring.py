@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["Documentation", "read_documentation"]
+
+_KEYWORDS = re.compile(r"^([ \t]*)Keyword Arg(?:ument)?s:[ \t]*$", re.MULTILINE)
+_SECTION = re.compile(
+    r"(?:Args|Arguments|Params|Parameters|Returns|Raises):?[ \t]*\n|:"
+)
+_NO_SUMMARY = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ def read_documentation(func: Callable[..., Any]) -> Documentation:
         Empty if there is no docstring.
     """
     text = _docstring_of(func)
-    if "\n" not in text:
+    if "\n" not in text and not text.startswith(":"):
         return Documentation(text)
     return _parse(text)
 
@@ -63,17 +70,21 @@ def _parse(text: str) -> Documentation:
     # Imported here: most docstrings of tools are one line.
     from docstring_parser import parse
 
+    text = _KEYWORDS.sub(r"\1Params:", text)
+    has_summary = _SECTION.match(text) is None
     try:
-        parsed = parse(text)
+        # Whatever comes first would be the summary.
+        parsed = parse(text if has_summary else f"{_NO_SUMMARY}\n\n{text}")
     except Exception:  # noqa: BLE001 - it fails in many ways on odd text
-        return Documentation(_first_paragraph(text))
+        return Documentation(_first_paragraph(text) if has_summary else "")
     parameters = {
         name.strip().lstrip("*"): _on_one_line(parameter.description)
         for parameter in parsed.params
         if parameter.description
         for name in parameter.arg_name.split(",")
     }
-    return Documentation(_first_paragraph(parsed.description or ""), parameters)
+    summary = _first_paragraph(parsed.description or "") if has_summary else ""
+    return Documentation(summary, parameters)
 
 
 def _first_paragraph(text: str) -> str:

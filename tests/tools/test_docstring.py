@@ -61,6 +61,95 @@ def test_no_docstring_makes_reading_fail(text):
     assert "\n" not in found.summary
 
 
+EVERY_STYLE = {
+    "Google": """Find things.
+
+        Looks everywhere.
+
+        Args:
+            query (str): What to find,
+                in words: any.
+            limit: How many.
+            *rest: More.
+
+        Returns:
+            list: Things.
+        """,
+    "Google without blank lines": """Find things.
+        Args:
+            query: What to find, in words: any.
+            limit: How many.
+            rest: More.
+        """,
+    "several sections": """Find things.
+
+        Args:
+            query: What to find, in words: any.
+
+        Keyword Args:
+            limit: How many.
+            rest: More.
+        """,
+    "NumPy": """
+        Find things.
+
+        Parameters
+        ----------
+        query : str
+            What to find,
+            in words: any.
+        limit : int, default 5
+            How many.
+        *rest
+            More.
+
+        Returns
+        -------
+        list
+            Things.
+        """,
+    "Sphinx": """Find
+        things.
+
+        :param query: What to find, in words: any.
+        :type query: str
+        :param int limit: How many.
+        :param rest: More.
+        :returns: Things.
+        """,
+    "Epytext": """Find things.
+
+        @param query: What to find, in words: any.
+        @param limit: How many.
+        @param rest: More.
+        """,
+}
+
+
+@pytest.mark.parametrize("text", EVERY_STYLE.values(), ids=EVERY_STYLE.keys())
+def test_every_style_says_the_same(text):
+    assert documented(text) == Documentation(
+        "Find things.",
+        {
+            "query": "What to find, in words: any.",
+            "limit": "How many.",
+            "rest": "More.",
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Args:\n    a: One.",
+        "Parameters\n----------\na : int\n    One.",
+        ":param a: One.\n",
+    ],
+)
+def test_a_docstring_may_tell_of_the_parameters_alone(text):
+    assert documented(f"\n{text}\n") == Documentation("", {"a": "One."})
+
+
 @pytest.mark.parametrize("style", ["Args:\n    a: One.", ":param a: One."])
 def test_a_section_right_after_the_summary_is_not_part_of_it(style):
     found = documented(f"Do it.\n\n{style}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from types import ModuleType
@@ -12,18 +13,23 @@ import pytest
 from notebook_agents.tools import to_tool_definition
 
 PRELUDE = '''
-import enum, functools, pathlib, uuid
+import collections, enum, fractions, functools, ipaddress, pathlib, re, uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import (
-    Annotated, Any, Dict, List, Literal, NamedTuple, NewType, NotRequired, Optional,
-    Required, Tuple,
+    Annotated, Any, Dict, Generic, List, Literal, NamedTuple, NewType, NotRequired,
+    Optional, Required, Self, Tuple,
     TypedDict, TypeVar, Union, Unpack,
 )
+import annotated_types
+import pydantic.dataclasses
 import typing_extensions
-from pydantic import BaseModel, BeforeValidator, Field, StrictInt
+from pydantic import (
+    BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, PositiveInt, SecretStr,
+    StrictInt, conint, conlist, constr,
+)
 from notebook_agents.tools import tool
 
 class Color(enum.Enum):
@@ -84,8 +90,70 @@ class Pair(NamedTuple):
     left: int
     right: str = "r"
 
+class Mood(enum.StrEnum):
+    GOOD = "good"
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+@dataclass
+class Chain:
+    value: int
+    next: "Chain | None" = None
+
+@dataclass
+class Bag:
+    items: list[int] = field(default_factory=list)
+    tags: set[str] = field(default_factory=set)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cold:
+    a: int
+    day: date = date(2025, 1, 1)
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    a: PositiveInt
+
+class Visit(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    when: datetime
+    where: pathlib.Path
+    color: Color = Color.RED
+    tags: list[str] = Field(default_factory=list)
+
+class Alias(BaseModel):
+    name_: str = Field(alias="name")
+
+class Segment(NamedTuple):
+    ends: Pair
+    day: date
+
+class Dated(TypedDict):
+    day: date
+
 UserId = NewType("UserId", int)
+Capital = NewType("Capital", City)
 T = TypeVar("T")
+OfCity = TypeVar("OfCity", bound=City)
+OneOf = TypeVar("OneOf", int, str)
+Numbers = typing_extensions.TypeAliasType("Numbers", list[int])
+Json = typing_extensions.TypeAliasType(
+    "Json", "Union[dict[str, Json], list[Json], int, str, None]"
+)
+
+class Box(BaseModel, Generic[T]):
+    item: T
+
+@dataclass
+class Crate(Generic[T]):
+    item: T
+
+class Word(str): ...
+class Rows(list): ...
+class Count(int): ...
+class Moment(datetime): ...
 '''
 
 
@@ -129,7 +197,7 @@ SHAPES = {
     "sequence": Shape("def f(a: Sequence[int]): return list(a)", '{"a": [1]}', "[1]"),
     "iterable": Shape("def f(a: Iterable[int]): return list(a)", '{"a": [1]}', "[1]"),
     "nested list": Shape(
-        "def f(a: list[list[float]]): return a", '{"a": [[1], [2.5]]}', "[[1], [2.5]]"
+        "def f(a: list[list[float]]): return a", '{"a": [[1], [2.5]]}', "[[1.0], [2.5]]"
     ),
     "set": Shape("def f(a: set[int]): return a", '{"a": [1, 1, 2]}', "{1, 2}"),
     "frozen set": Shape(
@@ -237,7 +305,7 @@ SHAPES = {
     ),
     "named tuple": Shape("def f(p: Pair): return p", '{"p": [1, "x"]}', "Pair(1, 'x')"),
     "datetime": Shape(
-        "def f(t: datetime): return t",
+        "def f(t: datetime): return t.astimezone(timezone.utc)",
         '{"t": "2025-01-02T03:04:05Z"}',
         "datetime(2025, 1, 2, 3, 4, 5, tzinfo=timezone.utc)",
     ),
@@ -536,6 +604,223 @@ SHAPES = {
         "1",
     ),
     "built-in": Shape("f = len", '{"obj": [1, 2]}', "2"),
+    "time": Shape("def f(t: time): return t", '{"t": "03:04:05"}', "time(3, 4, 5)"),
+    "datetime with a zone": Shape(
+        "def f(t: Optional[datetime] = None): return t.astimezone(timezone.utc)",
+        '{"t": "2025-01-01T02:00:00+02:00"}',
+        "datetime(2025, 1, 1, tzinfo=timezone.utc)",
+    ),
+    "date or number": Shape(
+        "def f(t: date | int): return t", '{"t": "2025-01-01"}', "date(2025, 1, 1)"
+    ),
+    "alias of a type": Shape("def f(n: Numbers): return n", '{"n": [1]}', "[1]"),
+    "alias of itself": Shape(
+        "def f(j: Json): return j", '{"j": {"a": [1, "x"]}}', "{'a': [1, 'x']}"
+    ),
+    "text enum": Shape("def f(m: Mood): return m", '{"m": "good"}', "Mood.GOOD"),
+    "flag": Shape("def f(r: Rights): return r", '{"r": 2}', "Rights.WRITE"),
+    "literal of an enum": Shape(
+        "def f(c: Literal[Color.RED, Color.BLUE]): return c",
+        '{"c": "red"}',
+        "Color.RED",
+    ),
+    "set of enums": Shape(
+        "def f(c: set[Color]): return c", '{"c": ["red"]}', "{Color.RED}"
+    ),
+    "recursive dataclass": Shape(
+        "def f(c: Chain): return c",
+        '{"c": {"value": 1, "next": {"value": 2, "next": null}}}',
+        "Chain(1, Chain(2))",
+    ),
+    "default factories": Shape(
+        "def f(b: Bag): return b",
+        '{"b": {"items": null, "tags": ["x"]}}',
+        "Bag(tags={'x'})",
+    ),
+    "frozen dataclass": Shape(
+        "def f(c: Cold): return c",
+        '{"c": {"a": 1, "day": "2025-02-02"}}',
+        "Cold(a=1, day=date(2025, 2, 2))",
+    ),
+    "pydantic dataclass": Shape(
+        "def f(c: Checked): return c", '{"c": {"a": 1}}', "Checked(1)"
+    ),
+    "model of many types": Shape(
+        "def f(v: Visit): return v",
+        '{"v": {"when": "2025-01-01T00:00:00", "where": "a", "color": null, '
+        '"tags": null}}',
+        "Visit(when=datetime(2025, 1, 1), where=pathlib.Path('a'))",
+    ),
+    "field with another name": Shape(
+        "def f(a: Alias): return a", '{"a": {"name": "x"}}', "Alias(name='x')"
+    ),
+    "models by name": Shape(
+        "def f(c: dict[str, City]): return c",
+        '{"c": {"n": {"name": "Oslo"}}}',
+        "{'n': City(name='Oslo')}",
+    ),
+    "tuple of a model and a date": Shape(
+        "def f(t: tuple[City, date]): return t",
+        '{"t": [{"name": "Oslo"}, "2025-01-01"]}',
+        "(City(name='Oslo'), date(2025, 1, 1))",
+    ),
+    "list of paths": Shape(
+        "def f(p: list[pathlib.Path]): return p", '{"p": ["a"]}', "[pathlib.Path('a')]"
+    ),
+    "nested named tuple": Shape(
+        "def f(s: Segment): return s",
+        '{"s": [[1, "x"], "2025-01-01"]}',
+        "Segment(Pair(1, 'x'), date(2025, 1, 1))",
+    ),
+    "list of named tuples": Shape(
+        "def f(p: list[Pair]): return p", '{"p": [[1, "x"]]}', "[Pair(1, 'x')]"
+    ),
+    "typed dict with a date": Shape(
+        "def f(d: Dated): return d",
+        '{"d": {"day": "2025-01-01"}}',
+        "{'day': date(2025, 1, 1)}",
+    ),
+    "new type of a model": Shape(
+        "def f(c: Capital): return c", '{"c": {"name": "Oslo"}}', "City(name='Oslo')"
+    ),
+    "bound type variable": Shape(
+        "def f(c: OfCity): return c", '{"c": {"name": "Oslo"}}', "City(name='Oslo')"
+    ),
+    "type variable of choices": Shape("def f(a: OneOf): return a", '{"a": "x"}', "'x'"),
+    "generic model": Shape(
+        "def f(b: Box[date]): return b",
+        '{"b": {"item": "2025-01-01"}}',
+        "Box[date](item=date(2025, 1, 1))",
+    ),
+    "generic dataclass": Shape(
+        "def f(c: Crate[Color]): return c", '{"c": {"item": "red"}}', "Crate(Color.RED)"
+    ),
+    "constrained types": Shape(
+        "def f(a: PositiveInt, b: conint(ge=1), c: constr(min_length=1), "
+        "d: Annotated[int, annotated_types.Gt(0)], e: conlist(int, min_length=1)): "
+        "return a, b, c, d, e",
+        '{"a": 1, "b": 2, "c": "x", "d": 3, "e": [4]}',
+        "(1, 2, 'x', 3, [4])",
+    ),
+    "secret": Shape("def f(s: SecretStr): return s", '{"s": "x"}', "SecretStr('x')"),
+    "url": Shape(
+        "def f(u: HttpUrl): return u", '{"u": "http://a.b/"}', "HttpUrl('http://a.b/')"
+    ),
+    "address": Shape(
+        "def f(a: ipaddress.IPv4Address): return a",
+        '{"a": "1.2.3.4"}',
+        "ipaddress.IPv4Address('1.2.3.4')",
+    ),
+    "pattern": Shape(
+        "def f(p: re.Pattern): return p", '{"p": "a+"}', "re.compile('a+')"
+    ),
+    "deque": Shape(
+        "def f(d: collections.deque[int]): return d",
+        '{"d": [1]}',
+        "collections.deque([1])",
+    ),
+    "ordered and default dicts": Shape(
+        "def f(a: collections.OrderedDict[str, int], "
+        "b: collections.defaultdict[str, list[int]]): return a, b",
+        '{"a": {"x": 1}, "b": {"y": [2]}}',
+        "(collections.OrderedDict(x=1), collections.defaultdict(list, y=[2]))",
+    ),
+    "counter": Shape(
+        "def f(c: collections.Counter[str]): return c",
+        '{"c": {"x": 1}}',
+        "collections.Counter(x=1)",
+    ),
+    "fraction": Shape(
+        "def f(q: fractions.Fraction): return q",
+        '{"q": "1/2"}',
+        "fractions.Fraction(1, 2)",
+    ),
+    "complex number": Shape("def f(c: complex): return c", '{"c": "1+2j"}', "1+2j"),
+    "kinds of plain types": Shape(
+        "def f(a: Word, b: Rows, c: Count, d: Moment): "
+        "return a, b, c, d, *map(type, (a, b, c, d))",
+        '{"a": "x", "b": [1], "c": 2, "d": "2025-01-01T00:00:00"}',
+        "(Word('x'), Rows([1]), Count(2), Moment(2025, 1, 1), Word, Rows, Count, Moment)",
+    ),
+    "method that gives itself": Shape(
+        """
+        class Thing:
+            @tool
+            def f(self, a: int) -> Self: return a
+        f = Thing().f
+        """,
+        '{"a": 1}',
+        "1",
+    ),
+    "partial method": Shape(
+        """
+        class Thing:
+            def g(self, a: int, b: Color): return a, b
+            f = functools.partialmethod(g, 1)
+        f = Thing().f
+        """,
+        '{"b": "red"}',
+        "(1, Color.RED)",
+    ),
+    "named partial of a lambda": Shape(
+        "f = tool(functools.partial(lambda a, b: (a, b), b=2), name='f')",
+        '{"a": 1}',
+        "(1, 2)",
+    ),
+    "object with real types": Shape(
+        """
+        class Thing:
+            def __call__(self, day: date, color: Color = Color.BLUE): return day, color
+        f = Thing()
+        """,
+        '{"day": "2025-01-01", "color": null}',
+        "(date(2025, 1, 1), Color.BLUE)",
+    ),
+    "generic model in a function": Shape(
+        """
+        def make():
+            U = TypeVar("U")
+            class Local(BaseModel, Generic[U]):
+                items: list[U]
+            @tool
+            def f(x: Local[date]): return x.items
+            return f
+        f = make()
+        """,
+        '{"x": {"items": ["2025-01-01"]}}',
+        "[date(2025, 1, 1)]",
+    ),
+    "recursive model in a function": Shape(
+        """
+        def make():
+            class Node(BaseModel):
+                value: int
+                children: list["Node"] = []
+            @tool
+            def f(node: Node): return node.children[0].value
+            return f
+        f = make()
+        """,
+        '{"node": {"value": 1, "children": [{"value": 2, "children": null}]}}',
+        "2",
+    ),
+    "dataclass of an enum in a function": Shape(
+        """
+        def make():
+            class Kind(enum.Enum):
+                A = "a"
+            @dataclass
+            class Local:
+                kind: Kind
+                other: Optional["Local"] = None
+            @tool
+            def f(x: Local, *, kind: Kind = Kind.A): return x.other.kind is kind
+            return f
+        f = make()
+        """,
+        '{"x": {"kind": "a", "other": {"kind": "a"}}, "kind": null}',
+        "True",
+    ),
     "text holding a list": Shape(
         "def f(a: list[int]): return a", '{"a": "[1, 2]"}', "[1, 2]"
     ),
@@ -554,20 +839,80 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("future", ["", "from __future__ import annotations"])
+STYLES = ["", "from __future__ import annotations"]
+OF_ANY_VALUE = {
+    "unannotated",
+    "any",
+    "object",
+    "type variable",
+    "null for an unannotated default",
+    "everything at once",
+    "star args after a hole",
+    "lambda",
+    "named partial of a lambda",
+    "built-in",
+}
+
+
+@pytest.fixture
+def define(monkeypatch):
+    """Give a function that writes a tool in a module, in one of two styles."""
+
+    def define(shape, future):
+        module = ModuleType("shapes")
+        monkeypatch.setitem(sys.modules, "shapes", module)
+        space = module.__dict__
+        space["to_definition"] = to_tool_definition
+        source = f"{future}\n{PRELUDE}\n{textwrap.dedent(shape.source)}"
+        exec(compile(source, "<shape>", "exec", dont_inherit=True), space)  # noqa: S102 - the same source in two styles
+        return to_tool_definition(space["f"]), space
+
+    return define
+
+
+@pytest.mark.parametrize("future", STYLES)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-def test_a_call_reaches_the_function_with_python_values(shape, future, monkeypatch):
-    module = ModuleType("shapes")
-    monkeypatch.setitem(sys.modules, "shapes", module)
-    space = module.__dict__
-    space["to_definition"] = to_tool_definition
-    source = f"{future}\n{PRELUDE}\n{textwrap.dedent(shape.source)}"
-    exec(compile(source, "<shape>", "exec", dont_inherit=True), space)  # noqa: S102 - the same source in two styles
-    definition = to_tool_definition(space["f"])
+def test_a_call_reaches_the_function_with_python_values(shape, future, define):
+    definition, space = define(shape, future)
     call = definition.bind(shape.arguments)
     result = definition(*call.args, **call.kwargs)
     expected = eval(shape.expected, space)  # noqa: S307 - written above
     assert result == expected
-    assert type(result) is type(expected)
+    # In depth: 1 is equal to True, and to a member of an enumeration.
+    assert (type(result), repr(result)) == (type(expected), repr(expected))
     # What people edit is read the same way.
     assert definition.rebind(call.values) == call
+
+
+NULL_IS_NO_DEFAULT = {"optional by bar"}  # None is a value of its own there
+
+
+@pytest.mark.parametrize("future", STYLES)
+@pytest.mark.parametrize(
+    "name", [name for name in SHAPES if name not in NULL_IS_NO_DEFAULT]
+)
+def test_the_strict_form_is_filled_in_and_means_the_same(name, future, define):
+    shape = SHAPES[name]
+    definition, space = define(shape, future)
+    function = definition.schema["function"]
+    if not function["strict"]:
+        assert definition.relaxed
+        return
+    given = json.loads(shape.arguments.strip() or "{}")
+    whole = {name: given.get(name) for name in function["parameters"]["required"]}
+    call = definition.bind(json.dumps(whole))
+    expected = eval(shape.expected, space)  # noqa: S307 - written above
+    assert repr(definition(*call.args, **call.kwargs)) == repr(expected)
+
+
+@pytest.mark.parametrize("future", STYLES)
+@pytest.mark.parametrize("name", [name for name in SHAPES if name not in OF_ANY_VALUE])
+def test_what_an_annotation_says_is_in_the_schema(name, future, define):
+    definition, _ = define(SHAPES[name], future)
+    properties = definition.schema["function"]["parameters"]["properties"]
+    said = {"type", "enum", "anyOf", "$ref"}
+    assert not [key for key, schema in properties.items() if not schema.keys() & said]
+
+
+def test_there_are_many_shapes():
+    assert len(SHAPES) >= 150
