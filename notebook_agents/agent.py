@@ -7,15 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from notebook_agents.approval import (
-    Approver,
-    Callback,
-    CallbackApprover,
-    NobodyApprover,
-    enclosing_approver,
-)
+from notebook_agents.approval import Approver, Callback
+from notebook_agents.asking import Asking
 from notebook_agents.budget import Budget, meter_for
-from notebook_agents.consent import Consent, Granted, names_of, person_of
 from notebook_agents.delegation import brief, delegated
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
@@ -220,11 +214,13 @@ class Agent(Resumable[T]):
         self._temperature = temperature
         self._max_steps = checked_steps(max_steps)
         self._parallel_tools = parallel_tools
-        self._approval_timeout = approval_timeout
-        self._callback = approval_callback
-        self._approval_tools = names_of(approval_tools)
-        self._approver = approver
-        self._granted = Granted()
+        self.asking = Asking(
+            approver=approver,
+            callback=approval_callback,
+            tools=approval_tools,
+            timeout=approval_timeout,
+        )
+        """Whom the agent asks, and about which tools."""
         self._history = History(
             budget_of(history), checked_processors(history_processors)
         )
@@ -365,7 +361,7 @@ class Agent(Resumable[T]):
             prompt=checked_message(opened.prompt),
             provider=self._model.get(),
             tools=renewed(self.tools),
-            consent=self._consent(options),
+            consent=self.asking.of_run(options, self.policy),
             history=self._history,
             max_rounds=self._rounds(options.get("max_tool_rounds")),
             meter=meter_for(self._budget),
@@ -399,19 +395,3 @@ class Agent(Resumable[T]):
         if asked is not None:
             return asked
         return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
-
-    def _consent(self, options: AskOptions) -> Consent:
-        approver = self._approver or options.get("approver")
-        if self._callback is not None:
-            approver = CallbackApprover(self._callback)
-        return Consent(
-            approver=approver or enclosing_approver() or NobodyApprover(),
-            policy=ApprovalPolicy.of(options.get("policy")).over(
-                ApprovalPolicy.of(self.policy)
-            ),
-            timeout=self._approval_timeout,
-            tools=self._approval_tools,
-            asks_all=self._callback is not None and self._approval_tools is None,
-            granted=self._granted,
-            person=person_of(options.get("memory")),
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from notebook_agents.policy import ApprovalPolicy, Ruling
 from notebook_agents.settings import get_settings
 from notebook_agents.tools.definition import ToolDefinition
 
-__all__ = ["Consent", "Granted", "names_of", "person_of"]
+__all__ = ["Consent", "Granted", "person_of"]
 
 _HARMLESS = "read"
 
@@ -247,13 +247,6 @@ class Consent:
         """
         now = time.time()
         return ApprovalRequest(requested_at=now, expires_at=now + self.timeout, **facts)
-
-
-def names_of(tools: str | Iterable[str] | None) -> frozenset[str] | None:
-    """Give the names in ``approval_tools``; one text is one name."""
-    if tools is None:
-        return None
-    return frozenset([tools] if isinstance(tools, str) else tools)
 
 
 def person_of(memory: object) -> str:

@@ -358,7 +358,7 @@ async def test_a_run_of_a_living_process_is_taken_over_by_force_only(
         monkeypatch.setattr(journal_module, "this_process", lambda: "elsewhere/1@")
         with pytest.raises(AgentConfigurationError, match="force=True"):
             await agent.resume()
-        agent._approver = Person(Allow())
+        agent.asking.approver = Person(Allow())
         assert str(await agent.resume(force=True)) == "Fine."
         monkeypatch.undo()
         pending.decide(Allow(), by="person")

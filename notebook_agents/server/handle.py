@@ -12,7 +12,6 @@ from notebook_agents.agent import Agent
 from notebook_agents.approval import PendingApproval
 from notebook_agents.hosts import current_host
 from notebook_agents.memory.store import MemoryStore
-from notebook_agents.policy import ApprovalPolicy
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.lifecycle import AgentServer, store_of
 from notebook_agents.server.panel import Panel
@@ -212,13 +211,15 @@ class ServerHandle:
 
     def _panel(self) -> Panel:
         config = self.config
+        agent = self.agent
+        may_ask = agent.asking.may_ask(agent.tools.values(), agent.policy)
         return Panel(
             agent=self.agent.name,
             url=self.url,
             is_running=self.is_running,
             chat_endpoint=config.chat_endpoint,
             docs_url=config.docs_url,
-            approvals=(config.approvals or "deny") if _may_ask(self.agent) else None,
+            approvals=(config.approvals or "deny") if may_ask else None,
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -228,24 +229,6 @@ class ServerHandle:
 
 def _new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
-
-
-def _may_ask(agent: Agent) -> bool:
-    """Tell whether a call of some tool may need consent."""
-    policy = ApprovalPolicy.of(agent.policy)
-    if policy.mode == "allow":
-        return False
-    if set(policy.rules.values()) - {"allow", "deny"}:
-        return True
-    named, has_callback = agent._approval_tools, agent._callback is not None  # noqa: SLF001 - told by nothing else
-    return any(
-        tool.name in (named or ())
-        or (has_callback and named is None)
-        or bool(
-            tool.approval and not (tool.approval == "risky" and tool.risk == "read")
-        )
-        for tool in agent.tools.values()
-    )
 
 
 def _default_approvals() -> Approvals:

@@ -1,0 +1,121 @@
+"""`Asking`: whom an agent asks for consent, and about which tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from notebook_agents.approval import (
+    Approver,
+    Callback,
+    CallbackApprover,
+    NobodyApprover,
+    enclosing_approver,
+)
+from notebook_agents.consent import Consent, Granted, person_of
+from notebook_agents.options import RunOptions
+from notebook_agents.policy import ApprovalPolicy, Policy
+from notebook_agents.tools.definition import ToolDefinition
+
+__all__ = ["Asking"]
+
+_HARMLESS = "read"
+
+
+class Asking:
+    """Whom an agent asks, and about which tools.
+
+    Parameters
+    ----------
+    approver : Approver or None
+        A surface of the user's own.
+    callback : callable or None
+        Asked instead of a person.
+    tools : str or iterable of str or None
+        Names of tools that need consent, whatever they say themselves; a single
+        name will do.
+    timeout : float
+        Seconds until a question without an answer counts as no.
+    """
+
+    def __init__(
+        self,
+        *,
+        approver: Approver | None,
+        callback: Callback | None,
+        tools: str | Iterable[str] | None,
+        timeout: float,
+    ) -> None:
+        self.approver = approver
+        self._callback = callback
+        self._tools = _names(tools)
+        self._timeout = timeout
+        self._granted = Granted()
+
+    @property
+    def _asks_all(self) -> bool:
+        return self._callback is not None and self._tools is None
+
+    def of_run(self, options: RunOptions, policy: Policy | None) -> Consent:
+        """Give how one run decides about calls that need consent.
+
+        Parameters
+        ----------
+        options : RunOptions
+            What differs in this run.
+        policy : str, mapping, ApprovalPolicy or None
+            That of the agent.
+
+        Returns
+        -------
+        Consent
+            What people allowed before is common to all runs.
+        """
+        approver = self.approver or options.get("approver")
+        if self._callback is not None:
+            approver = CallbackApprover(self._callback)
+        own = ApprovalPolicy.of(policy)
+        return Consent(
+            approver=approver or enclosing_approver() or NobodyApprover(),
+            policy=ApprovalPolicy.of(options.get("policy")).over(own),
+            timeout=self._timeout,
+            tools=self._tools,
+            asks_all=self._asks_all,
+            granted=self._granted,
+            person=person_of(options.get("memory")),
+        )
+
+    def may_ask(self, tools: Iterable[ToolDefinition], policy: Policy | None) -> bool:
+        """Tell whether a call of some tool may need consent.
+
+        Parameters
+        ----------
+        tools : iterable of ToolDefinition
+            The tools there are.
+        policy : str, mapping, ApprovalPolicy or None
+            That of the agent.
+
+        Returns
+        -------
+        bool
+            False only where nobody will ever be asked.
+        """
+        own = ApprovalPolicy.of(policy)
+        if own.mode == "allow":
+            return False
+        if any(rule not in {"allow", "deny"} for rule in own.rules.values()):
+            return True
+        return any(
+            self._asks_all
+            or tool.name in (self._tools or ())
+            or (
+                bool(tool.approval)
+                and not (tool.approval == "risky" and tool.risk == _HARMLESS)
+            )
+            for tool in tools
+        )
+
+
+def _names(tools: str | Iterable[str] | None) -> frozenset[str] | None:
+    if tools is None:
+        return None
+    return frozenset([tools] if isinstance(tools, str) else tools)
