@@ -17,6 +17,7 @@ from notebook_agents.guardrails.guard import Check, Guards
 from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
 from notebook_agents.journal import Prompt, open_run
+from notebook_agents.ledger import Ledger
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
@@ -205,6 +206,8 @@ class Agent(Resumable[T]):
         self.tools: dict[str, ToolDefinition] = {each.name: each for each in made}
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
+        self.ledger = Ledger()
+        """What its runs took, whoever started them."""
         self.last_run: Run | None = None
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
@@ -386,7 +389,12 @@ class Agent(Resumable[T]):
             else system_prompt,
             prior=prior,
         )
-        run = Run(turn, conversation, on_event=self._on_event)
+        run = Run(
+            turn,
+            conversation,
+            on_event=self._on_event,
+            on_result=self.ledger.add,
+        )
         if "memory" not in options:
             self.last_run = run
         return run

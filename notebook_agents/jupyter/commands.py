@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from IPython.core.error import UsageError
 
+from notebook_agents.agent import Agent
 from notebook_agents.approval import Allow, Decision, Deny, PendingApproval
+from notebook_agents.jupyter import history, usage
 from notebook_agents.jupyter.finding import AgentFinder
+from notebook_agents.jupyter.line import split_words
+from notebook_agents.jupyter.tables import frame_of
 from notebook_agents.memory.named import list_sessions
 
 __all__ = ["AgentCommands"]
 
-_LONGEST = 100
-"""Characters of a message in a list."""
+FRAME = "--df"
+"""Asks for a DataFrame instead of text."""
+_WITH_FRAME = ("history", "usage")
+_WITH_AGENT = ("history", "reset", "usage", "use")
+_WITH_REQUEST = ("approve", "deny")
 
 
 class AgentCommands:
@@ -27,7 +35,7 @@ class AgentCommands:
 
     def __init__(self, agents: AgentFinder) -> None:
         self._agents = agents
-        self._commands: dict[str, Callable[[Sequence[str]], str]] = {
+        self._commands: dict[str, Callable[[Sequence[str]], Any]] = {
             "approve": self._approve,
             "deny": self._deny,
             "help": self._help,
@@ -36,10 +44,11 @@ class AgentCommands:
             "reset": self._reset,
             "sessions": self._sessions,
             "stop": self._stop,
+            "usage": self._usage,
             "use": self._use,
         }
 
-    def run(self, line: str) -> str:
+    def run(self, line: str) -> Any:
         """Carry out one line.
 
         Parameters
@@ -49,15 +58,15 @@ class AgentCommands:
 
         Returns
         -------
-        str
-            What to print.
+        str or pandas.DataFrame
+            What to print, or the value of the line.
 
         Raises
         ------
         UsageError
             If there is no such sub-command.
         """
-        words = line.split()
+        words = split_words(line)
         command = self._commands.get(words[0] if words else "help")
         if command is None:
             message = (
@@ -66,6 +75,32 @@ class AgentCommands:
             )
             raise UsageError(message)
         return command(words[1:])
+
+    def candidates(self, words: list[str], word: str) -> Iterable[str]:
+        """Give what could stand at the end of a line, for the Tab key.
+
+        Parameters
+        ----------
+        words : list of str
+            The words before.
+        word : str
+            The beginning of the last one.
+
+        Returns
+        -------
+        iterable of str
+            Whole words.
+        """
+        if not words:
+            return self._commands
+        command, *rest = words
+        if command in _WITH_FRAME and word.startswith("-"):
+            return [FRAME]
+        if command in _WITH_AGENT and not set(rest) - {FRAME}:
+            return sorted(self._agents.here())
+        if command in _WITH_REQUEST and not rest:
+            return [pending.request.id for pending in self._waiting()]
+        return ()
 
     def _help(self, _: Sequence[str]) -> str:
         """List these."""
@@ -91,19 +126,23 @@ class AgentCommands:
             raise UsageError(message)
         return f"%%agent asks {self._agents.find(words[0])!r} from now on."
 
-    def _history(self, words: Sequence[str]) -> str:
-        """[NAME]: show the conversation so far."""
-        messages = self._agents.find(_optional(words)).memory.messages
-        lines = [
-            f"{message['role']}: {_short(message['content'])}" for message in messages
-        ]
-        return "\n".join(lines) or "Nothing has been said yet."
+    def _history(self, words: Sequence[str]) -> Any:
+        """[NAME] [--df]: show the conversation so far, or give it as a DataFrame."""
+        name, is_frame = _named(words)
+        rows = history.history_rows(self._agent(name))
+        if is_frame:
+            return frame_of(rows, history.COLUMNS)
+        return history.history_text(rows)
 
     def _reset(self, words: Sequence[str]) -> str:
         """[NAME]: forget the conversation."""
-        agent = self._agents.find(_optional(words))
+        agent = self._agent(_optional(words))
         agent.reset_memory()
         return f"{agent.name} has forgotten the conversation."
+
+    def _agent(self, name: str | None) -> Agent:
+        """Find an agent to look at, which is not to use it."""
+        return self._agents.peek(name) or self._agents.find(name)
 
     def _sessions(self, _: Sequence[str]) -> str:
         """List the conversations that were kept by name (-S)."""
@@ -120,6 +159,15 @@ class AgentCommands:
         for run in running.values():
             run.cancel()
         return f"Stopped {len(running)}." if running else "Nothing is running."
+
+    def _usage(self, words: Sequence[str]) -> Any:
+        """[NAME] [--df]: sum up calls, tokens and costs of this kernel."""
+        name, is_frame = _named(words)
+        here = self._agents.here()
+        if name is not None:
+            here = {name: self._agent(name)}
+        rows = usage.usage_rows(here, name)
+        return frame_of(rows, usage.COLUMNS) if is_frame else usage.usage_text(rows)
 
     def _approve(self, words: Sequence[str]) -> str:
         """[ID]: allow the call that waits."""
@@ -156,6 +204,11 @@ def _optional(words: Sequence[str]) -> str | None:
     return words[0] if words else None
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+def _named(words: Sequence[str]) -> tuple[str | None, bool]:
+    """Read the name of an agent, and whether a DataFrame is wanted."""
+    left = [word for word in words if word != FRAME]
+    unknown = [word for word in left if word.startswith("-")] or left[1:]
+    if unknown:
+        message = f"Only a name and {FRAME} may stand there, not {unknown[0]!r}."
+        raise UsageError(message)
+    return _optional(left), len(left) < len(words)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from notebook_agents.hosts import register_host
+from notebook_agents.jupyter.completion import TabKey
 from notebook_agents.jupyter.host import JupyterHost
 from notebook_agents.jupyter.magics import AgentMagics
 
@@ -29,6 +30,7 @@ class _Extension:
         self.shell = shell
         self.host = JupyterHost()
         self.magics = AgentMagics(shell, self.host)
+        self.tab_key = TabKey(shell.Completer, self.magics.candidates)
         self.running = 0
         """Cells that run at this moment, one within the other."""
 
@@ -36,12 +38,14 @@ class _Extension:
         self.forget_host = register_host(self.host)
         self.shell.register_magics(self.magics)
         self.shell.input_transformers_cleanup.append(self.rewrite)
+        self.tab_key.register()
         self.shell.events.register("pre_run_cell", self.cell_began)
         self.shell.events.register("post_run_cell", self.cell_ended)
 
     def unload(self) -> None:
         self.forget_host()
         self.shell.input_transformers_cleanup.remove(self.rewrite)
+        self.tab_key.unregister()
         self.shell.events.unregister("pre_run_cell", self.cell_began)
         self.shell.events.unregister("post_run_cell", self.cell_ended)
         for kind in ("cell", "line"):

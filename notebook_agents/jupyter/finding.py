@@ -34,6 +34,27 @@ class AgentFinder:
             if isinstance(value, Agent) and not name.startswith("_")
         }
 
+    def peek(self, name: str | None) -> Agent | None:
+        """Find an agent as `find` does, but make and remember nothing.
+
+        Parameters
+        ----------
+        name : str or None
+            As for `find`.
+
+        Returns
+        -------
+        Agent or None
+            None if it is not clear which one is meant.
+        """
+        here = self.here()
+        if name is None:
+            name = self._last
+        if name in here:
+            return here[name]
+        meant = [a for a in here.values() if name is None or a.name == name]
+        return meant[0] if len({id(agent) for agent in meant}) == 1 else None
+
     def find(self, name: str | None) -> Agent:
         """Find an agent, and remember it as the one used last.
 

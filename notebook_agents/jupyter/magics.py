@@ -10,6 +10,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.arguments import AGENT_ARGUMENTS, taking
 from notebook_agents.jupyter.commands import AgentCommands
+from notebook_agents.jupyter.completion import Candidates, LineCompleter
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.host import JupyterHost
 from notebook_agents.jupyter.line import split_words
@@ -30,6 +31,11 @@ class AgentMagics(Magics):
         self._host = host
         self._agents = AgentFinder(shell)
         self._commands = AgentCommands(self._agents)
+        self.candidates: dict[str, Candidates] = {
+            "%agent": self._commands.candidates,
+            "%%agent": LineCompleter(AGENT_ARGUMENTS, self._agents).candidates,
+        }
+        """What the Tab key offers after each magic."""
 
     @taking(*AGENT_ARGUMENTS)
     @line_cell_magic

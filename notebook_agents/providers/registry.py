@@ -11,7 +11,13 @@ from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.settings import KEY_NAMES, URL_NAMES, Settings, get_settings
 
-__all__ = ["Choice", "choose_default", "make_provider", "register_provider"]
+__all__ = [
+    "Choice",
+    "choose_default",
+    "make_provider",
+    "provider_names",
+    "register_provider",
+]
 
 Factory = Callable[[str | None, Settings], BaseProvider]
 """``(model or None, settings) -> provider``."""
@@ -180,7 +186,7 @@ def _factory(name: str, settings: Settings) -> Factory:
         return _from_class(point.load())
     if name in KEY_NAMES:
         settings.require_key(name)
-    known = ", ".join(sorted({*_BUILT_IN, *_registered, *_installed()}))
+    known = ", ".join(provider_names())
     message = (
         f"There is no provider named {name!r} here; known: {known}. "
         'A model is named as "provider:model", such as "local:smollm2-135m".'
@@ -195,8 +201,10 @@ def _from_class(kind: Callable[..., BaseProvider]) -> Factory:
     return lambda model, _: kind(model) if model else kind()
 
 
-def _installed() -> set[str]:
-    return {point.name for point in entry_points(group="notebook_agents.providers")}
+def provider_names() -> list[str]:
+    """Name all providers that are known here, in order."""
+    installed = entry_points(group="notebook_agents.providers").names
+    return sorted({*_BUILT_IN, *_registered, *installed})
 
 
 def _normalized(name: str) -> str:

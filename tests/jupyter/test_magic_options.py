@@ -46,7 +46,9 @@ def test_a_cell_that_runs_again_replaces_its_own_turn():
         client.run("%%agent agent\nfirst, rewritten", cell="a")
         told = client.run("%agent history").text
         seen = client.run(SEEN).text
-    assert told.split("\n")[:2] == ["user: first, rewritten", "assistant: again"]
+    asked, answered, *_ = told.split("\n")
+    assert asked == "user: first, rewritten"
+    assert answered.startswith("assistant: again")
     assert told.count("user: ") == 3
     assert "second" not in seen
 
@@ -77,10 +79,9 @@ def test_the_line_magic_lists_chooses_and_resets():
     )
     assert "one: <Agent" in text_of(notebook.cells[2])
     assert "from two" in text_of(notebook.cells[4])
-    assert text_of(notebook.cells[5]).splitlines() == [
-        "user: Who are you?",
-        "assistant: from two",
-    ]
+    asked, answered = text_of(notebook.cells[5]).splitlines()
+    assert asked == "user: Who are you?"
+    assert answered.startswith("assistant: from two")
     assert "Nothing has been said yet" in text_of(notebook.cells[7])
     assert "%agent stop" in text_of(notebook.cells[8])
 
