@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "unload"]
 
-_MAGIC = "%%agent"
+_AGENT = "%%agent"
+_TOOL = "%%tool"
 _NAME = "notebook_agents_extension"
 
 
@@ -29,7 +30,9 @@ class _Extension:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.host = JupyterHost()
-        self.magics = AgentMagics(shell, self.host)
+        self.magics = AgentMagics(
+            shell, self.host, reach=f"get_ipython().{_NAME}.magics"
+        )
         self.tab_key = TabKey(shell.Completer, self.magics.candidates)
         self.running = 0
         """Cells that run at this moment, one within the other."""
@@ -38,6 +41,7 @@ class _Extension:
         self.forget_host = register_host(self.host)
         self.shell.register_magics(self.magics)
         self.shell.input_transformers_cleanup.append(self.rewrite)
+        self.shell.ast_transformers.append(self.magics.tool_cells)
         self.tab_key.register()
         self.shell.events.register("pre_run_cell", self.cell_began)
         self.shell.events.register("post_run_cell", self.cell_ended)
@@ -45,11 +49,13 @@ class _Extension:
     def unload(self) -> None:
         self.forget_host()
         self.shell.input_transformers_cleanup.remove(self.rewrite)
+        self.shell.ast_transformers.remove(self.magics.tool_cells)
         self.tab_key.unregister()
         self.shell.events.unregister("pre_run_cell", self.cell_began)
         self.shell.events.unregister("post_run_cell", self.cell_ended)
         for kind in ("cell", "line"):
-            self.shell.magics_manager.magics[kind].pop("agent", None)
+            for name in ("agent", "tool"):
+                self.shell.magics_manager.magics[kind].pop(name, None)
 
     def cell_began(self, *_: Any) -> None:
         self.running += 1
@@ -59,25 +65,30 @@ class _Extension:
         self.running = max(0, self.running - 1)
 
     def rewrite(self, lines: list[str]) -> list[str]:
-        """Turn a top-level ``%%agent`` cell into one that is awaited."""
-        if not self._is_ours(lines) or self.running or not self.shell.autoawait:
+        """Turn our magics into what Python runs; ``%%agent`` is awaited at the top."""
+        line = _line_of(lines, _TOOL)
+        if line is not None:
+            return self.magics.tool_cells.rewritten(line, lines[1:])
+        line = _line_of(lines, _AGENT)
+        if line is None or self.running or not self.shell.autoawait:
             return lines
-        line = lines[0].removeprefix(_MAGIC).strip()
         body = "".join(lines[1:])
         call = f"run_agent_cell({line!r}, {body!r})"
         return [f"await get_ipython().{_NAME}.magics.{call}\n"]
-
-    @staticmethod
-    def _is_ours(lines: list[str]) -> bool:
-        if not lines or not lines[0].startswith(_MAGIC):
-            return False
-        # "%%agent?" asks for help, and "%%agents" is somebody else's.
-        return lines[0][len(_MAGIC) :][:1] in {"", " ", "\t", "\n"}
 
 
 # Without this mark, terminal IPython would rewrite a cell that is still being
 # typed, and take its first line for the whole of it.
 _Extension.rewrite.has_side_effects = True  # type: ignore[attr-defined]
+
+
+def _line_of(lines: list[str], magic: str) -> str | None:
+    """Give what follows a magic on the first line; None if it is not there."""
+    if not lines or not lines[0].startswith(magic):
+        return None
+    rest = lines[0].removeprefix(magic)
+    # "%%agent?" asks for help, and "%%agents" is somebody else's.
+    return rest.strip() if rest[:1] in {"", " ", "\t", "\n"} else None
 
 
 def load(shell: InteractiveShell) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class
 
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.arguments import AGENT_ARGUMENTS, taking
@@ -15,6 +15,7 @@ from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.host import JupyterHost
 from notebook_agents.jupyter.line import split_words
 from notebook_agents.jupyter.question import Question
+from notebook_agents.jupyter.tool_cell import TOOL_ARGUMENTS, ToolCells
 from notebook_agents.results import AgentResult
 
 __all__ = ["AgentMagics"]
@@ -26,7 +27,7 @@ class AgentMagics(Magics):
 
     shell: Any
 
-    def __init__(self, shell: Any, host: JupyterHost) -> None:
+    def __init__(self, shell: Any, host: JupyterHost, *, reach: str) -> None:
         super().__init__(shell)
         self._host = host
         self._agents = AgentFinder(shell)
@@ -34,8 +35,16 @@ class AgentMagics(Magics):
         self.candidates: dict[str, Candidates] = {
             "%agent": self._commands.candidates,
             "%%agent": LineCompleter(AGENT_ARGUMENTS, self._agents).candidates,
+            "%%tool": LineCompleter(TOOL_ARGUMENTS, self._agents).candidates,
         }
         """What the Tab key offers after each magic."""
+        self.tool_cells = ToolCells(
+            shell,
+            self._agents,
+            parse=lambda line: _parsed(self.tool, line),
+            reach=f"{reach}.tool_cells",
+        )
+        """What the code of a ``%%tool`` cell calls."""
 
     @taking(*AGENT_ARGUMENTS)
     @line_cell_magic
@@ -45,6 +54,12 @@ class AgentMagics(Magics):
             return self._shown(self._commands.run(line))
         question = self._question(line, cell)
         return question.take(self._host.wait(question.ask(self._approver())))
+
+    @taking(*TOOL_ARGUMENTS)
+    @cell_magic
+    def tool(self, line: str, cell: str) -> None:
+        """Run the cell and give an agent the functions that it defines as tools."""
+        self.tool_cells.run(line, cell)
 
     async def run_agent_cell(self, line: str, cell: str) -> AgentResult[Any] | None:
         """Run a ``%%agent`` cell that is awaited."""
