@@ -6,13 +6,13 @@ entry point, and only where IPython has been loaded already.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from importlib.metadata import entry_points
 from typing import Any, Protocol, TypeVar
 
 from notebook_agents.approval import Approver
+from notebook_agents.front_ends import front_ends
+from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.waiting import Waiter
 
 __all__ = ["Host", "current_host", "register_host"]
@@ -40,6 +40,9 @@ class Host(Protocol):
 
     def namespace(self) -> Mapping[str, Any]:
         """Give the variables of the calling cell, as they are at each look."""
+
+    def form(self, definition: ToolDefinition) -> object:
+        """Give what shows itself as a form to try a tool by hand."""
 
 
 _registered: list[Host] = []
@@ -72,13 +75,8 @@ def current_host() -> Host | None:
     """
     if "IPython" not in sys.modules:
         return None
-    for host in (*_registered, *_installed_hosts()):
+    hosts: tuple[Host, ...] = (*_registered, *front_ends())
+    for host in hosts:
         if host.is_here():
             return host
     return None
-
-
-@functools.cache
-def _installed_hosts() -> tuple[Host, ...]:
-    points = entry_points(group="notebook_agents.hosts")
-    return tuple(point.load()() for point in points)

@@ -68,7 +68,7 @@ function argumentForm(model) {
     );
   // The first field that an error names, else the first of all.
   const focus = (error = "") => {
-    const isNamed = ({ name }) => error.startsWith(`${name}:`) || error.includes(`'${name}':`);
+    const isNamed = ({ name }) => error.startsWith(`${name}:`) || error.includes(`'${name}'`);
     const named = inputs.find(isNamed);
     for (const each of inputs) each.input.ariaInvalid = String(each === named);
     (named ?? inputs[0]).input.focus({ preventScroll: true });

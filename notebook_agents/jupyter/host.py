@@ -15,6 +15,8 @@ from notebook_agents.waiting import Waiter
 
 if TYPE_CHECKING:
     from notebook_agents.jupyter.approval import CellApprover
+    from notebook_agents.jupyter.form import ToolForm
+    from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["JupyterHost", "RunStopped"]
 
@@ -30,6 +32,10 @@ class RunStopped(KeyboardInterrupt):
 
 class JupyterHost:
     """Cells of a Jupyter kernel or of terminal IPython."""
+
+    def __init__(self) -> None:
+        self._tried: dict[str, Mapping[str, Any]] = {}
+        """With what each tool was tried last."""
 
     def is_here(self) -> bool:
         """Tell whether the main thread of a kernel or of IPython asks."""
@@ -84,3 +90,20 @@ class JupyterHost:
     def namespace(self) -> Mapping[str, Any]:
         """Give the variables of the notebook, as they are at each look."""
         return NotebookVariables(kernel.shell())
+
+    def form(self, definition: ToolDefinition) -> ToolForm:
+        """Give a form to try a tool by hand.
+
+        Parameters
+        ----------
+        definition : ToolDefinition
+            The tool.
+
+        Returns
+        -------
+        ToolForm
+            Filled in with what the tool was tried with last.
+        """
+        from notebook_agents.jupyter.form import ToolForm
+
+        return ToolForm(definition, self._tried)

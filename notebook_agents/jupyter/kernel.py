@@ -24,6 +24,7 @@ __all__ = [
     "interrupts",
     "is_cell_task",
     "kernel",
+    "on_interrupt",
     "pump",
     "shell",
 ]
@@ -107,6 +108,30 @@ def interrupts() -> Iterator[threading.Event]:
     finally:
         # The kernel puts its own handler back when the cell ends.
         if signal.getsignal(signal.SIGINT) is noting:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def on_interrupt(handler: Callable[[int, Any], Any]) -> Iterator[None]:
+    """Handle the Stop button while a block runs that is no part of a cell.
+
+    Between two cells a kernel ignores it.
+
+    Parameters
+    ----------
+    handler : callable
+        A signal handler. In the main thread only.
+
+    Yields
+    ------
+    None
+        While it is in force.
+    """
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is handler:  # no cell has begun meanwhile
             signal.signal(signal.SIGINT, before)
 
 

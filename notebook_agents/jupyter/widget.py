@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["STYLE", "script"]
+__all__ = ["STYLE", "script", "style"]
 
 _HERE = Path(__file__).parent
 
@@ -29,3 +29,20 @@ def script(name: str) -> str:
     """
     names = ("controls.js", name)
     return "\n".join((_HERE / each).read_text(encoding="utf-8") for each in names)
+
+
+def style(name: str) -> str:
+    """Read the style sheet of a widget, after the one that all of them share.
+
+    Parameters
+    ----------
+    name : str
+        Its file.
+
+    Returns
+    -------
+    str
+        A style sheet.
+    """
+    files = (STYLE, _HERE / name)
+    return "\n".join(each.read_text(encoding="utf-8") for each in files)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
+from notebook_agents.front_ends import front_ends
 from notebook_agents.tools.annotation import innermost
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.names import check_name
@@ -254,6 +255,32 @@ class ToolDefinition:
             message = f"The arguments cannot be written as JSON: {error}"
             raise ToolArgumentsError(message, tool=self.name) from error
         return self.bind(text, variables)
+
+    def form(self) -> Any:
+        """Give a form to try the tool by hand, for the end of a notebook cell.
+
+        It has a field for each argument. Once the tool has run, the form gives
+        way to a record of the call with its result below, so that the notebook
+        can be saved; run the cell again for another try.
+
+        Returns
+        -------
+        object
+            Shows itself; plain text where a widget cannot be shown.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If this package is not installed properly.
+
+        Notes
+        -----
+        A function that was marked with ``@tool`` has this as ``f.form()``.
+        """
+        for host in front_ends():
+            return host.form(self)
+        message = "No front end is installed; install the package with pip."
+        raise AgentConfigurationError(message)
 
     def options(self) -> ToolOptions:
         """Give everything that `tool` was told, to define a similar tool.

@@ -158,13 +158,16 @@ def attach(func: Any, definition: ToolDefinition) -> bool:
     bool
         False if the object takes no attributes, as bound methods and built-ins.
     """
-    attributes = {
+    attributes: dict[str, Any] = {
         "__agentapi_tool_name__": definition.name,
         "__agentapi_tool_description__": definition.description,
         "__agentapi_tool_context__": definition.context,
         "__agentapi_tool_schema__": definition.schema,
         MARK: definition,
     }
+    shown = getattr(func, "form", None)
+    if shown is None or isinstance(getattr(shown, "__self__", None), ToolDefinition):
+        attributes["form"] = definition.form
     try:
         for name, value in attributes.items():
             setattr(func, name, value)

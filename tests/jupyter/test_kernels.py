@@ -21,6 +21,9 @@ CELLS = (
     "agent = bot(call('sleep_long', seconds=60), 'woke up'); log.clear()",
     "%%agent agent\nsleep",
     "print(log, 6 * 7)",
+    "%%tool agent\nimport asyncio\ndef twice(n: int):\n    'Twice.'\n    return 2 * n\nawait asyncio.sleep(0, 3)",
+    "twice.form()",
+    "print(get_ipython().complete(None, '%%agent -f j', 12)[1])",
 )
 SHARE = ".share"
 
@@ -69,3 +72,19 @@ def test_stop_ends_a_cell_and_the_next_one_works(notebook: Notebook):
     notebook.wait_shown(8, "KeyboardInterrupt")
     notebook.run(9)
     notebook.wait_shown(9, "['cleaned up'] 42")
+
+
+def test_functions_of_a_cell_become_tools_and_can_be_tried(notebook: Notebook):
+    shown = notebook.run(10)
+    assert "added twice(n)" in shown
+    assert shown.strip().endswith("3")
+    notebook.run(11)
+    cell = notebook.cell(11)
+    cell.get_by_label("n", exact=True).fill("4")
+    notebook.button(11, "Run").click()
+    notebook.wait_shown(11, "twice(n=4) · done")
+    notebook.wait_shown(11, "8")
+
+
+def test_the_tab_key_knows_the_line_of_a_magic(notebook: Notebook):
+    assert "['json']" in notebook.run(12)
