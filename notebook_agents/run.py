@@ -81,7 +81,7 @@ class Run(Generic[T]):
         conversation: Conversation,
         *,
         on_event: OnEvent | None = None,
-        on_result: Callable[[AgentResult[Any]], None] | None = None,
+        on_result: Callable[[AgentResult[T]], None] | None = None,
     ) -> None:
         self.id = turn.origin.run_id
         self.output_type = turn.typed.kind if turn.typed else None

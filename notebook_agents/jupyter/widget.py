@@ -1,10 +1,13 @@
-"""What the widgets of the package are made of."""
+"""`CellWidget`: what the widgets of the package are made of."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-__all__ = ["STYLE", "script", "style"]
+import anywidget
+
+__all__ = ["STYLE", "CellWidget", "script", "style"]
 
 _HERE = Path(__file__).parent
 
@@ -46,3 +49,20 @@ def style(name: str) -> str:
     """
     files = (STYLE, _HERE / name)
     return "\n".join(each.read_text(encoding="utf-8") for each in files)
+
+
+class CellWidget(anywidget.AnyWidget):
+    """A widget that stands in a cell for a while."""
+
+    def bundle(self, plain: str) -> dict[str, Any]:
+        """Give the MIME bundle to display, with its twin in plain text."""
+        made: Any = self._repr_mimebundle_()
+        bundle = dict(made[0] if isinstance(made, tuple) else made)
+        return bundle | {"text/plain": plain}
+
+    def close(self) -> None:
+        """Close the widget, and the layout that it was given."""
+        layout = self.layout
+        super().close()
+        if layout is not None:
+            layout.close()

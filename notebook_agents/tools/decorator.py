@@ -106,7 +106,8 @@ def tool(
     callable
         The same object, with the attributes ``__agentapi_tool_name__``,
         ``__agentapi_tool_description__``, ``__agentapi_tool_context__`` and
-        ``__agentapi_tool_schema__``. An object that takes no attributes, such as
+        ``__agentapi_tool_schema__``, and with ``form()``, which shows a form to try
+        it by hand in a notebook. An object that takes no attributes, such as
         a bound method, comes back as a `ToolDefinition`, which can be called and
         passed to an agent just the same.
 
