@@ -12,6 +12,7 @@ import contextvars
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.jupyter.form_card import FormCard
 from notebook_agents.jupyter.html import ToolCard, tool_card
 from notebook_agents.jupyter.stack import stacked
+from notebook_agents.tools import execution
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import Outcome, execute
@@ -34,6 +36,7 @@ __all__ = ["ToolForm"]
 
 Bundle = dict[str, Any]
 
+_OURS = {__file__, execution.__file__}
 NOTHING: Bundle = {"text/plain": ""}
 
 
@@ -85,8 +88,11 @@ class _Trial:
         self._tried = tried
         self._loop = loop
         self._plain = plain
-        # So that what an async tool prints comes here, where the kernel can tell.
-        self._context = contextvars.copy_context()
+        # In the context of this cell what an async tool prints comes here, where the
+        # kernel can tell. A sync one is no part of the cell: its output is captured,
+        # and so would be a question that it asks.
+        is_apart = definition.is_async or definition.thread is True
+        self._context = contextvars.copy_context() if is_apart else None
         schema = definition.schema["function"]["parameters"]
         known = schema.get("properties", {})
         before = tried.get(definition.name, {})
@@ -130,7 +136,7 @@ class _Trial:
         self._in_the_kernel(lambda: self._start(args, bound))
 
     def _in_the_kernel(self, function: Any) -> None:
-        """Call a function on the kernel's loop, in the context of the cell."""
+        """Call a function on the kernel's loop."""
         self._loop.call_soon_threadsafe(function, context=self._context)
 
     def _start(self, args: Mapping[str, Any], bound: BoundCall) -> None:
@@ -146,7 +152,7 @@ class _Trial:
             args=args,
             state="failed" if outcome.error is not None else "done",
             error=_said(outcome.error) if outcome.error is not None else "",
-            detail=outcome.detail,
+            detail=outcome.detail and _traceback(outcome.error),
             seconds=seconds,
         )
         self._form.update(encodable(tool_card(card)), raw=True)
@@ -208,6 +214,14 @@ def _bundles(said: Any) -> list[Bundle]:
     printed = f"{said.stdout}{said.stderr}".rstrip("\n")
     texts = [{"text/plain": printed}] if printed else []
     return [*texts, *(each.data for each in said.outputs)]
+
+
+def _traceback(error: BaseException | None) -> str:
+    """Give a traceback from the tool's own code on."""
+    frames = error.__traceback__ if error is not None else None
+    while frames is not None and frames.tb_frame.f_code.co_filename in _OURS:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(None, error, frames))
 
 
 def _said(error: BaseException) -> str:

@@ -120,18 +120,25 @@ def on_interrupt(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     Parameters
     ----------
     handler : callable
-        A signal handler. In the main thread only.
+        A signal handler, called before the one there was. In the main thread only.
 
     Yields
     ------
     None
         While it is in force.
     """
-    before = signal.signal(signal.SIGINT, handler)
+    before: Any = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        handler(number, frame)
+        if callable(before):  # a cell that awaits something meanwhile
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is handler:  # no cell has begun meanwhile
+        if signal.getsignal(signal.SIGINT) is handle:  # no cell has begun meanwhile
             signal.signal(signal.SIGINT, before)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -198,7 +199,7 @@ def _check(args: Any, cell: str) -> None:
     problem = ""
     if not cell.strip():
         problem = "The cell is empty. Write below %%agent what it should do."
-    elif args.out and not args.out.isidentifier():
+    elif args.out and (not args.out.isidentifier() or iskeyword(args.out)):
         problem = f"--out needs the name of a variable, not {args.out!r}."
     elif args.max_steps < 1:
         problem = f"--max-steps is {args.max_steps}; it must be at least 1."

@@ -264,6 +264,7 @@ def test_whatever_comes_of_it_is_shown(kernel, name, said, shown):
     if name == "fail":
         assert "KeyError: &#x27;no &lt;such&gt; key&#x27;" in form["text/html"]
         assert "raise KeyError" in form["text/html"]
+        assert "form.py" not in form["text/html"]
 
 
 @pytest.mark.notebook
@@ -335,8 +336,32 @@ def test_stop_ends_a_tool_and_not_the_kernel(kernel, name, tmp_path, wait_until)
     assert "failed" in form["text/plain"]
     assert "KeyboardInterrupt" in form["text/plain"]
     assert kernel.run("print(log, 6 * 7)").text.strip() == "['cleaned up'] 42"
-    stopped = kernel.run("print('go', flush=True); time.sleep(30)", stop_at="go")
+    # Not a word of the code, which the traceback shows again.
+    code = "print('g' + 'o', flush=True); time.sleep(30)"
+    stopped = kernel.run(code, stop_at="go")
     assert "KeyboardInterrupt" in stopped.text
+
+
+@pytest.mark.notebook
+def test_an_agent_that_a_tool_runs_is_not_left_waiting_for_an_answer(kernel):
+    """Nobody would see the question: what a tool shows is shown at its end."""
+    kernel.run(
+        "inner = bot(call('delete', n=1), 'so be it')\n"
+        "@tool\ndef ask(q: str):\n    return inner.run_sync(q)"
+    )
+    with form_of(kernel, "ask.form()") as screen:
+        _, result = screen.run(q="hi")
+    assert "nobody is there to ask" in result["text/plain"]
+    assert result["text/plain"].endswith("so be it")
+
+
+@pytest.mark.notebook
+def test_a_click_while_a_cell_runs_waits_for_its_turn(kernel):
+    kernel.run("log.clear()")
+    with form_of(kernel, "add.form()") as screen:
+        kernel._client.execute("time.sleep(0.5); log.append('the cell')")
+        screen.run(a="1")
+    assert kernel.run("print(log)").text.strip() == "['the cell', True]"
 
 
 # -------------------------------------------------------------------- in a page

@@ -151,6 +151,7 @@ ERRORS = {
     "%%agent agent\n  ": "The cell is empty. Write below %%agent",
     "%%agent agent --max-steps 0\nhi": "--max-steps is 0; it must be at least 1",
     "%%agent agent -o 1x\nhi": "--out needs the name of a variable, not '1x'",
+    "%%agent agent -o class\nhi": "--out needs the name of a variable, not 'class'",
     "%%agent agent -m nosuch:model\nhi": "There is no provider named 'nosuch'",
     "%%agent agent -m openai:gpt\nhi": "Set OPENAI_API_KEY in your environment",
     "%%agent agent -m local:nosuch\nhi": "nosuch",
