@@ -128,7 +128,8 @@ class RunFacts:
     @classmethod
     def of(cls, result: AgentResult[Any]) -> RunFacts:
         """Gather the facts of a run from its events."""
-        events = result.events
+        # Most events are tokens, and none of them says anything here.
+        events = [each for each in result.events if not isinstance(each, TokenEvent)]
         return cls(
             run_id=result.run_id,
             model=result.model,
@@ -198,11 +199,11 @@ def process_totals() -> dict[str, Totals]:
 
 
 def _steps(events: Sequence[Event]) -> Iterator[StepFacts]:
-    """Tell model calls apart by what follows their text."""
+    """Tell model calls apart by what follows their text, which is left out."""
     step, began_at = 0, events[0].ts if events else 0.0
     read = written = 0
     for event in events:
-        if event.step > step and not isinstance(event, TokenEvent | RetryEvent):
+        if event.step > step and not isinstance(event, RetryEvent):
             step, usage = event.step, event.usage
             yield StepFacts(
                 prompt_tokens=usage.prompt_tokens - read,
