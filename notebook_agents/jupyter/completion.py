@@ -9,7 +9,6 @@ from typing import Any
 from notebook_agents.errors import NotebookAgentsError
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.memory.named import list_sessions
-from notebook_agents.providers.local.weights import KNOWN
 from notebook_agents.providers.registry import provider_names
 from notebook_agents.settings import get_settings
 
@@ -118,6 +117,9 @@ class LineCompleter:
         return sorted({name for each in agents for name in each.tools})
 
     def _models(self, _: list[str]) -> Iterable[str]:
+        # Loaded with the first look, which most notebooks never take.
+        from notebook_agents.providers.local.weights import KNOWN
+
         agents = self._agents.here().values()
         used = {agent.model_label for agent in agents if ":" in agent.model_label}
         own = {get_settings().model or ""} - {""}
