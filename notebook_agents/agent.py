@@ -381,6 +381,7 @@ class Agent(Resumable[T]):
                 options.get("output_type"), self._output, retries=self._output_retries
             ),
             around=self._surroundings.of_run(options, memory),
+            ledger=self.ledger,
         )
         conversation = Conversation(
             opened.memory,
@@ -389,12 +390,7 @@ class Agent(Resumable[T]):
             else system_prompt,
             prior=prior,
         )
-        run = Run(
-            turn,
-            conversation,
-            on_event=self._on_event,
-            on_result=self.ledger.add,
-        )
+        run = Run(turn, conversation, on_event=self._on_event)
         if "memory" not in options:
             self.last_run = run
         return run

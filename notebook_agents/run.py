@@ -71,8 +71,6 @@ class Run(Generic[T]):
         What came before, and where the turn is kept.
     on_event : callable, optional
         Called with each event as a dict, but for tokens and progress.
-    on_result : callable, optional
-        Called with the result, good or not, before anybody else has it.
     """
 
     def __init__(
@@ -81,7 +79,6 @@ class Run(Generic[T]):
         conversation: Conversation,
         *,
         on_event: OnEvent | None = None,
-        on_result: Callable[[AgentResult[T]], None] | None = None,
     ) -> None:
         self.id = turn.origin.run_id
         self.output_type = turn.typed.kind if turn.typed else None
@@ -89,7 +86,6 @@ class Run(Generic[T]):
         self._turn = turn
         self._conversation = conversation
         self._teller = Teller(on_event)
-        self._on_result = on_result
         self._events: list[Event] = []
         self._followers: list[Waiter] = []
         """Who waits for the next event."""
@@ -318,8 +314,7 @@ class Run(Generic[T]):
             cost=cost,
             seconds=time.monotonic() - self._began,
         )
-        if self._on_result is not None:
-            self._on_result(self._result)
+        self._turn.ledger.add(self._result)
         if isinstance(error, WITH_RESULT):
             error.result = self._result
         # As at the other limits, nothing is raised where a budget is used up.

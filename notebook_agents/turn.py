@@ -16,6 +16,7 @@ from notebook_agents.events import Event, Origin
 from notebook_agents.guardrails.guard import NO_GUARDS, Guards
 from notebook_agents.history.pipeline import History
 from notebook_agents.journal import PastCall, PastStep, RunJournal
+from notebook_agents.ledger import Ledger
 from notebook_agents.messages import Message, ToolCall, Usage
 from notebook_agents.pricing import ModelCall
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
@@ -62,6 +63,8 @@ class Turn:
         What it may spend; None where nothing limits it.
     guards : Guards
         What looks at the texts before anybody else does.
+    ledger : Ledger
+        Where it is counted what the run took.
     journal : RunJournal or None
         Where it is written down what must not be done twice.
     past : deque of PastStep
@@ -86,6 +89,7 @@ class Turn:
     parallel_tools: bool = True
     meter: Meter | None = None
     guards: Guards = NO_GUARDS
+    ledger: Ledger = field(default_factory=Ledger)
     journal: RunJournal | None = None
     past: deque[PastStep] = field(default_factory=deque)
     typed: TypedAnswer | None = None

@@ -12,7 +12,7 @@ from notebook_agents.approval import Allow, Decision, Deny, PendingApproval
 from notebook_agents.jupyter import history, usage
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.line import split_words
-from notebook_agents.jupyter.tables import frame_of
+from notebook_agents.jupyter.rows import frame_of
 from notebook_agents.memory.named import list_sessions
 
 __all__ = ["AgentCommands"]

@@ -15,7 +15,7 @@ from notebook_agents.jupyter._words import (
     shortened,
     tokens,
 )
-from notebook_agents.jupyter.tables import Row
+from notebook_agents.jupyter.rows import Row
 from notebook_agents.ledger import CallFacts, RunFacts, StepFacts
 from notebook_agents.messages import Usage
 

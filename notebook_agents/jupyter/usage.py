@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 
 from notebook_agents.agent import Agent
 from notebook_agents.jupyter._words import duration
-from notebook_agents.jupyter.tables import Row, in_columns
+from notebook_agents.jupyter.rows import Row, in_columns
 from notebook_agents.ledger import Totals, process_totals
 
 __all__ = ["COLUMNS", "usage_rows", "usage_text"]
