@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from notebook_agents.approval import Approver, Callback
 from notebook_agents.asking import Asking
 from notebook_agents.budget import Budget, meter_for
-from notebook_agents.delegation import brief, delegated
+from notebook_agents.delegation import brief, delegate_tool
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
 from notebook_agents.guardrails.guard import Check, Guards
@@ -27,11 +27,11 @@ from notebook_agents.options import (
     check_options,
     checked_message,
     checked_output,
-    checked_params,
     checked_retries,
     checked_steps,
     checked_tokens,
     checked_tools,
+    split_params,
     typed_answer,
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
@@ -43,7 +43,6 @@ from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
 from notebook_agents.run import OnEvent, Run
 from notebook_agents.surroundings import Surroundings
-from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.tools.redefinition import put, renewed
@@ -57,8 +56,6 @@ __all__ = ["Agent"]
 DEFAULT_ROUNDS = 3
 KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "params")
 """Options that a run which is resumed has again; policies are not among them."""
-_TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
-"""What counts as `tool_calling` also when it comes with a run's params."""
 PRIOR = "prior_messages"
 
 
@@ -311,12 +308,8 @@ class Agent(Resumable[T]):
         >>> result.tool_calls[0]["content"]
         'Roses are red.'
         """
-
-        async def ask(task: str) -> str:
-            return await delegated(self, task)
-
         about = description or f"Ask {self.name}. {brief(self.system_prompt)}".strip()
-        return tool(name=name or self.name, description=about)(ask)
+        return delegate_tool(self, name=name or self.name, description=about)
 
     def add_tool(self, function: Callable[..., Any]) -> None:
         """Let the model call one more function.
@@ -355,10 +348,7 @@ class Agent(Resumable[T]):
             settings[PRIOR] = to_dicts(prior)
         memory = self.memory if memory is None else memory
         opened = open_run(message, memory, agent=self.name, settings=settings)
-        params = checked_params(options.get("params"))
-        tool_calling = self.tool_calling | {
-            name: params.pop(name) for name in _TOOL_CALLING & params.keys()
-        }
+        params, tool_calling = split_params(options.get("params"), self.tool_calling)
         turn = Turn(
             origin=Origin(opened.run_id, self.name),
             prompt=checked_message(opened.prompt),

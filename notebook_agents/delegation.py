@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
+from collections.abc import Callable
+from typing import Any
 
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.runnable import Runnable
 from notebook_agents.telling import OnEvent, Teller
+from notebook_agents.tools.decorator import tool
 
-__all__ = ["brief", "delegated"]
+__all__ = ["brief", "delegate_tool", "delegated"]
 
 LONGEST_BRIEF = 300
 
@@ -62,3 +65,27 @@ async def delegated(
         run.cancel()
         await run.ended()
         raise
+
+
+def delegate_tool(
+    agent: Runnable, *, name: str, description: str
+) -> Callable[..., Any]:
+    """Give a tool with which another agent asks this one.
+
+    Parameters
+    ----------
+    agent : Runnable
+        Who is asked.
+    name, description : str
+        What the model reads.
+
+    Returns
+    -------
+    callable
+        ``(task: str) -> str``, async.
+    """
+
+    async def ask(task: str) -> str:
+        return await delegated(agent, task)
+
+    return tool(name=name, description=description)(ask)

@@ -136,6 +136,32 @@ def checked_namespace(namespace: object) -> Mapping[str, Any]:
     return namespace
 
 
+_TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
+"""What counts as ``tool_calling`` also when it comes with a run's params."""
+
+
+def split_params(
+    params: object, tool_calling: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the parameters of a run, and apart from them how tools are called.
+
+    Parameters
+    ----------
+    params : mapping or None
+        Those of the run.
+    tool_calling : mapping
+        That of the agent.
+
+    Returns
+    -------
+    tuple of dict
+        Sampling parameters, and tool calling.
+    """
+    rest = checked_params(params)
+    taken = {name: rest.pop(name) for name in _TOOL_CALLING & rest.keys()}
+    return rest, {**tool_calling, **taken}
+
+
 def checked_params(params: object) -> dict[str, Any]:
     """Give a copy of sampling parameters, if they can be sent as such."""
     given = {} if params is None else params
