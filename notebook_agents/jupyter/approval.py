@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
 
+from notebook_agents._optional import require
 from notebook_agents.approval import (
     Allow,
     Always,
@@ -34,7 +35,7 @@ from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.jupyter.html import approval_record
-from notebook_agents.jupyter.input_box import ask_in_input_box
+from notebook_agents.jupyter.input_box import ask_in_input_box, has_input_box
 from notebook_agents.sync import current_waiter
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class CellApprover:
         """Called before anything is shown, so that what led here stands above."""
         self.can_ask = can_ask
         """Whether somebody is there at all."""
+        self._cell = kernel.cell_task()
         self._nobody = NobodyApprover(flag)
 
     async def ask(self, pending: PendingApproval) -> None:
@@ -77,10 +79,10 @@ class CellApprover:
         try:
             if not self.can_ask:
                 await self._nobody.ask(pending)
-            elif kernel.kernel() is None:
+            elif self._is_typed():
                 await ask_in_input_box(pending)
             else:
-                question = _Question(pending, handle)
+                question = _Question(pending, handle, self._cell)
                 await question.ask()
         finally:
             record = _record(pending)
@@ -90,14 +92,28 @@ class CellApprover:
             else:
                 handle.display(record, raw=True)
 
+    def _is_typed(self) -> bool:
+        """Tell whether nobody would see a card, and a cell can ask instead."""
+        if kernel.kernel() is None:
+            return True
+        has_box = has_input_box(current_waiter(), self._cell)
+        return has_box and not kernel.shows_cards()
+
 
 class _Question:
     """One card on screen."""
 
-    def __init__(self, pending: PendingApproval, handle: DisplayHandle) -> None:
+    def __init__(
+        self,
+        pending: PendingApproval,
+        handle: DisplayHandle,
+        cell: asyncio.Task[Any] | None,
+    ) -> None:
+        require("anywidget", extra="notebook")
         # Loaded with the first question: most runs never ask one.
         from notebook_agents.jupyter.card import ApprovalCard
 
+        self._cell = cell
         waiter = current_waiter()
         self._blocks = waiter is not None and waiter.is_open and waiter.loop is None
         self._pending = pending
@@ -126,7 +142,7 @@ class _Question:
                 async with asyncio.timeout(limit):
                     await self._ready.wait()
                     return True
-            if waiter is None or not waiter.is_open:
+            if waiter is None or not has_input_box(waiter, self._cell):
                 return True  # no cell waits, so a click is all that can answer
             # The card may have spoken while a tool held the cell's thread.
             await waiter.run(lambda: None)

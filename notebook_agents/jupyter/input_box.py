@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import json
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from notebook_agents.approval import (
     Allow,
@@ -20,8 +23,9 @@ from notebook_agents.approval import (
 )
 from notebook_agents.jupyter import kernel
 from notebook_agents.sync import current_waiter
+from notebook_agents.waiting import Waiter
 
-__all__ = ["ask_in_input_box"]
+__all__ = ["ask_in_input_box", "has_input_box"]
 
 LOOK_SECONDS = 0.1
 """How often a waiting prompt looks whether it is still needed."""
@@ -38,6 +42,27 @@ _ANSWERS: dict[str, Decision] = {
     "n": Deny(),
     "no": Deny(),
 }
+
+
+def has_input_box(waiter: Waiter | None, cell: asyncio.Task[Any] | None) -> bool:
+    """Tell whether a cell waits, in whose input box can be asked.
+
+    Parameters
+    ----------
+    waiter : Waiter or None
+        Who waits for the run.
+    cell : asyncio.Task or None
+        The cell that began it, as from `kernel.cell_task`.
+
+    Returns
+    -------
+    bool
+        False in the background: ``input()`` would block the whole kernel with
+        a question that no front end shows.
+    """
+    if waiter is None or not waiter.is_open:
+        return False
+    return waiter.loop is None or kernel.is_running(cell)
 
 
 async def ask_in_input_box(pending: PendingApproval) -> None:
@@ -76,7 +101,7 @@ def _input_until(is_over: Callable[[], bool], prompt: str) -> str | None:
             with lock:
                 if is_over() and not has_line.is_set():
                     is_given_up.set()
-                    _thread.interrupt_main()
+                    _interrupt_main()
                     return
 
     threading.Thread(target=watch, name="input box", daemon=True).start()
@@ -93,6 +118,14 @@ def _input_until(is_over: Callable[[], bool], prompt: str) -> str | None:
         raise
     except EOFError:
         return ""
+
+
+def _interrupt_main() -> None:
+    """Interrupt the main thread, also where it reads from a terminal."""
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:  # only a real signal ends a read
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _forget_typed_ahead() -> None:

@@ -8,25 +8,33 @@ ipykernel 6 needs its queue pumped, 7.0 to 7.3 deliver on subshells, and from
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextlib
+import importlib.util
 import os
 import queue
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType
 from typing import Any
+
+from notebook_agents.waiting import running_loop
 
 __all__ = [
     "can_ask_stdin",
     "cell_key",
+    "cell_task",
     "free_comm",
     "interrupts",
     "is_cell_task",
+    "is_running",
     "kernel",
     "on_interrupt",
     "pump",
     "shell",
+    "shows_cards",
 ]
 
 _COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
@@ -84,6 +92,40 @@ def is_cell_task(task: asyncio.Task[Any] | None) -> bool:
     """
     coroutine = task.get_coro() if task is not None else None
     return getattr(coroutine, "__name__", "").startswith("run_cell")
+
+
+def cell_task() -> asyncio.Task[Any] | None:
+    """Give the task of the cell that awaits at this moment, if one does."""
+    tasks = asyncio.all_tasks() if running_loop() is not None else ()
+    return next(filter(is_cell_task, tasks), None)
+
+
+def is_running(cell: asyncio.Task[Any] | None) -> bool:
+    """Tell whether a cell still runs.
+
+    Parameters
+    ----------
+    cell : asyncio.Task or None
+        As from `cell_task`.
+
+    Returns
+    -------
+    bool
+        Of a cell that has no task: whether any cell runs.
+    """
+    if cell is not None:
+        return not cell.done()
+    # For as long as a cell runs, the kernel has put its own in this place.
+    return not isinstance(builtins.input, BuiltinFunctionType)
+
+
+def shows_cards() -> bool:
+    """Tell whether a widget can be made, and is shown and not captured."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+
+    if isinstance(shell().display_pub, CapturingDisplayPublisher):
+        return False  # %%capture
+    return importlib.util.find_spec("anywidget") is not None
 
 
 @contextlib.contextmanager
