@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from notebook_agents.memory.sqlite import SQLiteStore
     from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
     from notebook_agents.messages import Message, ToolCall
+    from notebook_agents.nested_loops import allow_nested_loops
     from notebook_agents.orchestrator import Orchestrator
     from notebook_agents.policy import ApprovalPolicy
     from notebook_agents.providers.base import BaseProvider, ProviderResponse
@@ -127,6 +128,7 @@ _HOME = {
     "Stop": "approval",
     "ToolCall": "messages",
     "ToolRetry": "errors",
+    "allow_nested_loops": "nested_loops",
     "block_keywords": "guardrails.keywords",
     "cached_tool": "tools.cached",
     "call": "providers.scripted",
@@ -210,6 +212,7 @@ __all__ = [
     "ToolCall",
     "ToolRetry",
     "__version__",
+    "allow_nested_loops",
     "block_keywords",
     "cached_tool",
     "call",

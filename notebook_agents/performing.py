@@ -13,6 +13,7 @@ from typing import Any
 from notebook_agents.errors import ToolRetry
 from notebook_agents.events import Event, ProgressEvent
 from notebook_agents.flattening import Events
+from notebook_agents.nested_loops import nesting_hint
 from notebook_agents.patience import guarded
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
@@ -204,7 +205,8 @@ def _line(definition: ToolDefinition, error: BaseException) -> str:
     is_late = isinstance(error, TimeoutError) and definition.timeout is not None
     if is_late and not words:
         return f"no result within {definition.timeout:g} s"
-    return f"{name}: {words}" if words else name
+    hint = nesting_hint(error, is_async=definition.is_async)
+    return f"{name}: {words}{hint}" if words else name
 
 
 def _words_of(error: BaseException) -> str:
