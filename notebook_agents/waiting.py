@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import signal
 import threading
+import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from notebook_agents.threads import Threads
@@ -293,7 +295,7 @@ async def _elsewhere(
     tasks: list[asyncio.Task[T]] = []
 
     async def body() -> T:
-        return await function()
+        return await _interruptible(function())
 
     def start() -> None:
         task = loop.create_task(body())
@@ -313,6 +315,25 @@ async def _elsewhere(
                 await finished.wait()
         raise
     return tasks[0].result()
+
+
+@types.coroutine
+def _interruptible(awaitable: Awaitable[T]) -> Generator[Any, Any, T]:
+    """Await something on the cell's own loop so that Stop ends a step that blocks."""
+    steps = awaitable.__await__()
+    step = functools.partial(next, steps)
+    while True:
+        with _sigint_raises():
+            try:
+                awaited = step()
+            except StopIteration as end:
+                return cast("T", end.value)
+        try:
+            yield awaited
+        except BaseException as error:  # noqa: BLE001 - for what is awaited to handle
+            step = functools.partial(steps.throw, error)
+        else:
+            step = functools.partial(next, steps)
 
 
 @contextlib.contextmanager

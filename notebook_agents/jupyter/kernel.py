@@ -190,10 +190,24 @@ class _Noting:
     def __init__(self, before: Callable[[int, Any], Any]) -> None:
         self.seen = threading.Event()
         self._before = before
+        self._task: asyncio.Task[Any] | None = None
+        """What to cancel, where the cell itself runs it in a nested loop."""
+        cell, task = cell_task(), asyncio.current_task()
+        if cell is not None and cell is not task and _is_on_the_stack(cell):
+            self._task = task
 
     def __call__(self, number: int, frame: Any) -> None:
         self.seen.set()
-        self._before(number, frame)
+        if self._task is None:
+            self._before(number, frame)
+            return
+        # The kernel would cancel the cell, which cannot see that meanwhile; and
+        # for a cell that ends cancelled no reply is sent.
+        self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+
+def _is_on_the_stack(task: asyncio.Task[Any]) -> bool:
+    return bool(getattr(task.get_coro(), "cr_running", False))
 
 
 def free_comm(widget: Any) -> None:

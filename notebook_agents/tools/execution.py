@@ -121,7 +121,10 @@ async def _await_there(
 ) -> Outcome:
     if waiter is None:
         return await _settled(function)
-    return await waiter.run_async(lambda: _settled(function))
+    outcome = await waiter.run_async(lambda: _settled(function))
+    if waiter.loop is None or not isinstance(outcome.error, KeyboardInterrupt):
+        return outcome
+    return await waiter.run(lambda: _stoppable(lambda: outcome))
 
 
 def _waiter_for(definition: ToolDefinition) -> Waiter | None:

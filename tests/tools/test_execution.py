@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import signal
 import threading
 
 import pytest
 
 from notebook_agents import Agent, Allow, ScriptedProvider, call, tool
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, RunCancelledError
 from notebook_agents.sync import Call, Waiter, agent_loop
 
 
@@ -197,7 +198,7 @@ def test_whatever_an_async_tool_raises_is_a_result(kind):
     assert still_works()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", set(KINDS) - {KeyboardInterrupt})
 async def test_whatever_an_async_tool_in_the_cell_raises_is_a_result(kind):
     result = await in_an_async_cell(agent_with(raising_async(kind)))
     assert kind.__name__ in outcome(result)
@@ -215,6 +216,25 @@ def test_an_interrupt_of_a_tool_in_the_cell_stops_the_cell():
         in_a_cell(agent)
     assert agent.last_run.is_done
     assert still_works()
+
+
+async def test_an_interrupt_of_an_async_tool_that_blocks_is_told_to_the_cell():
+    """Whose own handler, in a kernel, only schedules that the cell is cancelled."""
+    told = []
+
+    async def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        told.append("the tool went on")
+
+    before = signal.signal(signal.SIGINT, lambda number, _: told.append(number))
+    agent = agent_with(work)
+    try:
+        with pytest.raises(RunCancelledError):
+            await in_an_async_cell(agent)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert told == [signal.SIGINT]
+    assert agent.last_run.is_done
 
 
 async def test_a_failure_before_the_first_await_is_a_result():
