@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.errors import RunCancelledError
@@ -30,6 +31,44 @@ class RunStopped(KeyboardInterrupt):
         return ["KeyboardInterrupt: the run was stopped."]
 
 
+class _CellWaiter(Waiter):
+    """A cell that waits, and knows whether it was stopped meanwhile."""
+
+    def __init__(self) -> None:
+        # The tick also where nothing needs pumping: an interrupt of an awaiting
+        # cell is seen only when the kernel's loop looks up by itself.
+        super().__init__(tick=kernel.pump, runs_tools=True)
+        self._interrupts = contextlib.ExitStack()
+        self._interrupted: threading.Event | None = None
+
+    def attend(self) -> None:
+        """Note interrupts from now on, also between two waits."""
+        super().attend()
+        if self._interrupted is None:
+            self._interrupted = self._interrupts.enter_context(kernel.interrupts())
+
+    def close(self) -> None:
+        """Note no more interrupts; nobody waits any more."""
+        super().close()
+        if threading.current_thread() is threading.main_thread():
+            self._interrupts.close()
+
+    def is_stopped(self) -> bool:
+        """Tell whether an interrupt is what this cell should end with."""
+        # A time limit of the user's cancels a cell as well; and a task that the
+        # user made must not raise an interrupt.
+        is_seen = self._interrupted is not None and self._interrupted.is_set()
+        return is_seen and kernel.is_cell_task(asyncio.current_task())
+
+    async def wait_async(self, ready: Callable[[], bool]) -> None:
+        try:
+            await super().wait_async(ready)
+        except asyncio.CancelledError:
+            if self.is_stopped():
+                raise RunStopped from None
+            raise
+
+
 class JupyterHost:
     """Cells of a Jupyter kernel or of terminal IPython."""
 
@@ -44,9 +83,7 @@ class JupyterHost:
 
     def waiter(self) -> Waiter:
         """Make a waiter that runs tools in the cell and lets clicks in."""
-        # Also where nothing needs pumping: an interrupt of an awaiting cell is
-        # seen only when the kernel's loop looks up by itself.
-        return Waiter(tick=kernel.pump, runs_tools=True)
+        return _CellWaiter()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the agent loop while the cell blocks."""
@@ -57,16 +94,15 @@ class JupyterHost:
 
     async def wait_async(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the agent loop while the cell awaits."""
+        waiter = _CellWaiter()
         try:
-            with kernel.interrupts() as interrupted:
-                return await Call(coroutine, self.waiter()).wait_async()
+            return await Call(coroutine, waiter).wait_async()
         except KeyboardInterrupt:
             raise RunStopped from None
         except (asyncio.CancelledError, RunCancelledError):
             # Stop cancels the cell, unless an interrupted tool has ended the run
-            # before. A time limit of the user's cancels it as well: only for the
-            # first is an interrupt what IPython should show.
-            if interrupted.is_set() and kernel.is_cell_task(asyncio.current_task()):
+            # before.
+            if waiter.is_stopped():
                 raise RunStopped from None
             raise
 

@@ -65,7 +65,7 @@ def test_stop_while_a_tool_runs_in_the_cell(front_end, way):
     assert "cleaned up" in front_end.run("print(log)").text
 
 
-@pytest.mark.parametrize("way", ["top", "magic", "sync"])
+@pytest.mark.parametrize("way", ["top", "magic", "sync", "stream"])
 def test_stop_reads_as_an_interrupt(front_end, way):
     front_end.run("agent = sleeper()")
     reply = front_end.run(WAYS[way], stop_at="started")
