@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import nbclient
 import nbformat
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+
+from tests.jupyter.front_end import FrontEnd, front_end_of, running_kernel
 
 SETUP = '''
 %load_ext notebook_agents
@@ -61,82 +60,9 @@ def _text(output: Any) -> str:
     return str(output["data"].get("text/plain", ""))
 
 
-@dataclass
-class Reply:
-    """What a cell gave."""
-
-    status: str
-    texts: list[str] = field(default_factory=list)
-    prompts: list[str] = field(default_factory=list)
-    next_inputs: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.texts)
-
-
-class Client:
-    """A front end that shows no widgets and answers input boxes."""
-
-    def __init__(self, client: BlockingKernelClient, manager: KernelManager) -> None:
-        self._client = client
-        self._manager = manager
-
-    def is_alive(self) -> bool:
-        """Tell whether the kernel's process is there."""
-        return bool(self._manager.is_alive())
-
-    def run(
-        self, code: str, *answers: str | None, stop_at: str = "", cell: str = ""
-    ) -> Reply:
-        """Run a cell; each input box gets the next answer.
-
-        The cell is interrupted once it shows ``stop_at``; ``cell`` is the
-        identifier that a notebook would send along.
-        """
-        left = list(answers)
-        reply = Reply("")
-
-        def output(message: dict[str, Any]) -> None:
-            content = message["content"]
-            if message["msg_type"] == "stream":
-                reply.texts.append(content["text"])
-            elif message["msg_type"] == "error":
-                reply.texts.append("\n".join(content["traceback"]))
-            elif "data" in content:
-                reply.texts.append(content["data"].get("text/plain", ""))
-            if stop_at and stop_at in (reply.texts or [""])[-1]:
-                self._manager.interrupt_kernel()
-
-        def answer(message: dict[str, Any]) -> None:
-            reply.prompts.append(message["content"]["prompt"])
-            text = left.pop(0)
-            if text is not None:  # else the person says nothing
-                self._client.input(text)
-
-        self._client.session.metadata = {"cellId": cell} if cell else {}
-        done = self._client.execute_interactive(
-            code,
-            allow_stdin=True,
-            output_hook=output,
-            stdin_hook=answer,
-            timeout=40,
-        )
-        reply.status = done["content"]["status"]
-        for payload in done["content"].get("payload", ()):
-            if payload["source"] == "set_next_input":
-                reply.next_inputs.append(payload["text"])
-        return reply
-
-
 @contextlib.contextmanager
-def attended_kernel() -> Iterator[Client]:
-    """Start a kernel whose front end claims that a person is there."""
-    manager, client = start_new_kernel(kernel_name="python3")
-    try:
-        front_end = Client(client, manager)
+def attended_kernel() -> Iterator[FrontEnd]:
+    """Start a kernel with a person at a front end that shows no widgets."""
+    with running_kernel() as manager, front_end_of(manager) as front_end:
         assert front_end.run(SETUP).status == "ok"
         yield front_end
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)

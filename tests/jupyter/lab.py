@@ -250,7 +250,6 @@ def _environment(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder / ".workspaces"),
         "JUPYTER_CONFIG_DIR": str(folder / ".config"),
-        "JUPYTER_PATH": str(folder / ".share"),
     }
 
 
