@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import functools
 import signal
 import threading
-import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from notebook_agents.stopping import WaiterGone, interruptible, sigint_raises
 
 from notebook_agents.threads import Threads
 
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Handler = Callable[[int, Any], Any]
 
 TICK_SECONDS = 0.05
 """How often a waiting thread looks up, in seconds."""
@@ -40,10 +39,6 @@ CLEANUP_SECONDS = 2.0
 IS_BLOCKED = True
 
 _threads = Threads()
-
-
-class WaiterGone(Exception):  # noqa: N818 - an end, not an error
-    """Nobody waits any more: the cell was stopped, or it has ended."""
 
 
 class _Errand(Generic[T]):
@@ -222,12 +217,19 @@ class Waiter:
             while True:
                 self._errands.popleft().refuse()
 
+    def is_stopped(self) -> bool:
+        """Tell whether a person has stopped the waiting side, which may not know yet."""
+        return False
+
     def _serve(self) -> None:
         while self._errands:
+            if self.is_stopped():
+                self.close()  # nothing is begun any more
+                return
             self._errands.popleft().run()
 
     def _serve_in_a_cell(self) -> None:
-        with _sigint_raises() as handler:
+        with sigint_raises() as handler:
             try:
                 self._serve()
             except KeyboardInterrupt:
@@ -284,7 +286,9 @@ class Waiter:
         """
         if self.loop is None or not self.is_open:
             return await function()
-        return await _elsewhere(self.loop, function)
+        return await _elsewhere(
+            self.loop, lambda: interruptible(function(), self.is_stopped)
+        )
 
 
 async def _elsewhere(
@@ -295,7 +299,7 @@ async def _elsewhere(
     tasks: list[asyncio.Task[T]] = []
 
     async def body() -> T:
-        return await _interruptible(function())
+        return await function()
 
     def start() -> None:
         task = loop.create_task(body())
@@ -315,48 +319,6 @@ async def _elsewhere(
                 await finished.wait()
         raise
     return tasks[0].result()
-
-
-@types.coroutine
-def _interruptible(awaitable: Awaitable[T]) -> Generator[Any, Any, T]:
-    """Await something on the cell's own loop so that Stop ends a step that blocks."""
-    steps = awaitable.__await__()
-    step = functools.partial(next, steps)
-    while True:
-        with _sigint_raises():
-            try:
-                awaited = step()
-            except StopIteration as end:
-                return cast("T", end.value)
-        try:
-            yield awaited
-        except BaseException as error:  # noqa: BLE001 - for what is awaited to handle
-            step = functools.partial(steps.throw, error)
-        else:
-            step = functools.partial(next, steps)
-
-
-@contextlib.contextmanager
-def _sigint_raises() -> Iterator[Handler | None]:
-    """Let an interrupt raise in blocking code that runs inside an async cell.
-
-    There, ipykernel's own handler only schedules a cancellation, which would
-    come when the blocking code is over.
-
-    Yields
-    ------
-    callable or None
-        That handler, None where interrupts raise anyway.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield None
-        return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    is_own = callable(before) and before is not signal.default_int_handler
-    try:
-        yield cast("Handler", before) if is_own else None
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 async def in_thread(function: Callable[[], T], *, name: str) -> T:

@@ -54,17 +54,20 @@ class _CellWaiter(Waiter):
             self._interrupts.close()
 
     def is_stopped(self) -> bool:
+        """Tell whether an interrupt has come since this cell began to wait."""
+        return self._interrupted is not None and self._interrupted.is_set()
+
+    def ends_as_stopped(self) -> bool:
         """Tell whether an interrupt is what this cell should end with."""
         # A time limit of the user's cancels a cell as well; and a task that the
         # user made must not raise an interrupt.
-        is_seen = self._interrupted is not None and self._interrupted.is_set()
-        return is_seen and kernel.is_cell_task(asyncio.current_task())
+        return self.is_stopped() and kernel.is_cell_task(asyncio.current_task())
 
     async def wait_async(self, ready: Callable[[], bool]) -> None:
         try:
             await super().wait_async(ready)
         except asyncio.CancelledError:
-            if self.is_stopped():
+            if self.ends_as_stopped():
                 raise RunStopped from None
             raise
 
@@ -102,7 +105,7 @@ class JupyterHost:
         except (asyncio.CancelledError, RunCancelledError):
             # Stop cancels the cell, unless an interrupted tool has ended the run
             # before.
-            if waiter.is_stopped():
+            if waiter.ends_as_stopped():
                 raise RunStopped from None
             raise
 

@@ -140,8 +140,9 @@ def interrupts() -> Iterator[threading.Event]:
     """
     before: Any = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
-    if isinstance(before, _Noting) or not callable(before) or not is_main:
-        yield before.seen if isinstance(before, _Noting) else threading.Event()
+    is_noted = isinstance(before, _Noting) and not before.seen.is_set()
+    if is_noted or not callable(before) or not is_main:
+        yield before.seen if is_noted else threading.Event()
         return
     noting = _Noting(before)
     signal.signal(signal.SIGINT, noting)

@@ -1,0 +1,138 @@
+"""Stop, where it meets code that blocks the loop of a waiting cell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+
+import pytest
+
+from notebook_agents.sync import Call
+from notebook_agents.waiting import Waiter, WaiterGone
+
+
+class Cell(Waiter):
+    """A cell that knows of an interrupt before its task is cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__(runs_tools=True)
+        self.told: list[int] = []
+
+    def is_stopped(self) -> bool:
+        return bool(self.told)
+
+    @contextlib.contextmanager
+    def handler(self):
+        """Take interrupts as a kernel does in an awaiting cell."""
+        before = signal.signal(
+            signal.SIGINT, lambda number, _: self.told.append(number)
+        )
+        try:
+            yield self
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def cell():
+    """Give a cell with a handler of its own."""
+    with Cell().handler() as waiter:
+        yield waiter
+
+
+async def outcome(cell, ask):
+    """Wait in the cell for what is asked of it from the agent's loop."""
+
+    async def body():
+        try:
+            return await ask()
+        except WaiterGone:
+            return "refused"
+
+    return await Call(body(), cell).wait_async()
+
+
+async def test_no_errand_is_begun_once_an_interrupt_was_seen(cell):
+    done = []
+    interrupt()
+    assert await outcome(cell, lambda: cell.run(lambda: done.append(1))) == "refused"
+    assert done == []
+
+
+async def test_no_coroutine_is_begun_once_an_interrupt_was_seen(cell):
+    done = []
+
+    async def work():
+        done.append(1)
+
+    interrupt()
+    assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
+    assert done == []
+
+
+async def test_an_interrupt_ends_a_step_that_blocks_and_is_told_to_the_cell(cell):
+    done = []
+
+    async def work():
+        try:
+            interrupt()
+            done.append("went on")
+        finally:
+            done.append("cleaned up")
+
+    assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
+    assert done == ["cleaned up"]
+    assert cell.told == [signal.SIGINT]
+
+
+async def test_an_interrupt_between_two_steps_is_raised_in_the_next(cell):
+    done = []
+
+    async def work():
+        try:
+            asyncio.get_running_loop().call_soon(interrupt)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            done.append("went on")
+        except KeyboardInterrupt:
+            done.append("interrupted")
+            raise
+
+    assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
+    assert done == ["interrupted"]
+    assert cell.told == [signal.SIGINT]
+
+
+async def test_what_handles_an_interrupt_has_its_way(cell):
+    async def work():
+        with contextlib.suppress(KeyboardInterrupt):
+            interrupt()
+        await asyncio.sleep(0)
+        return "an answer"
+
+    assert await outcome(cell, lambda: cell.run_async(work)) == "an answer"
+    assert cell.told == []
+
+
+async def test_a_cancellation_reaches_what_is_awaited(cell):
+    done = []
+
+    async def work():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            done.append("cancelled")
+            raise
+
+    call = Call(cell.run_async(work), cell)
+    task = asyncio.create_task(call.wait_async())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == ["cancelled"]
