@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 from notebook_agents.stopping import WaiterGone, interruptible, sigint_raises
-
 from notebook_agents.threads import Threads
 
 __all__ = [
