@@ -101,6 +101,7 @@ class Cell:
         self._has_card = has_card
         self._cards: dict[str, Card] = {}
         self._missing = {"reply", "idle"}
+        self._is_stream = False
         self._began = time.monotonic()
 
     @property
@@ -170,20 +171,27 @@ class Cell:
             answer()
 
     def _take_output(self, kind: str, content: dict[str, Any]) -> None:
-        texts = self.reply.texts
         if kind == "status" and content["execution_state"] == "idle":
             self._missing.discard("idle")
         elif kind == "stream":
-            texts.append(content["text"])
+            self._show(content["text"], goes_on=self._is_stream)
         elif kind == "error":
-            texts.append("\n".join(content["traceback"]))
+            self._show("\n".join(content["traceback"]))
         elif VIEW in content.get("data", ()):
-            texts.append("[card]")
+            self._show("[card]")
             if self._has_card:
                 comm = content["data"][VIEW]["model_id"]
                 self._cards[comm] = Card(comm, self._click)
         elif "data" in content:
-            texts.append(content["data"].get("text/plain", ""))
+            self._show(content["data"].get("text/plain", ""))
+        self._is_stream = kind == "stream"
+
+    def _show(self, text: str, *, goes_on: bool = False) -> None:
+        texts = self.reply.texts
+        if goes_on and texts:  # what is printed may come in pieces
+            texts[-1] += text
+        else:
+            texts.append(text)
 
     def _note(self, what: str) -> None:
         self.reply.seconds.setdefault(what, self.age)
