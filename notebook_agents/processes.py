@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import sys
@@ -21,7 +22,7 @@ def this_process() -> str:
     str
         Machine, number and, where it can be known, the moment it began.
     """
-    return _name(os.getpid())
+    return _own_name(os.getpid())
 
 
 def is_running(process: str) -> bool:
@@ -47,6 +48,12 @@ def is_running(process: str) -> bool:
     if machine != socket.gethostname() or not number.isdigit():
         return True
     return _exists(int(number)) and _name(int(number)) == process
+
+
+@functools.cache
+def _own_name(number: int) -> str:
+    """Name this process, which a fork of it is not; each run asks for it."""
+    return _name(number)
 
 
 def _name(number: int) -> str:

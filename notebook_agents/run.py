@@ -93,13 +93,13 @@ class Run(Generic[T]):
         """Who waits for the end alone."""
         self._is_worth_keeping = True
         self._patience = Patience(self._stop_work)
-        self._work_task: asyncio.Task[None] | None = None
         self._began = time.monotonic()
         self._result: AgentResult[T] | None = None
         self._error: BaseException | None = None
         self._error_frames: TracebackType | None = None
         self._done = threading.Event()
         self._loop = asyncio.get_running_loop()
+        self._work_task = self._begin(self._work, "the work")
         self._task = self._loop.create_task(self._drive())
         self._task.add_done_callback(self._finish)
 
@@ -245,13 +245,10 @@ class Run(Generic[T]):
         return self._loop.call_later(end[0], self._time_is_up, end[1])
 
     def _stop_work(self) -> None:
-        if self._work_task is not None:
-            self._work_task.cancel()
+        self._work_task.cancel()
 
     async def _drive(self) -> None:
-        work = self._work_task = self._begin(self._work, "the work")
-        if self._patience.is_stopped:
-            work.cancel()
+        work = self._work_task
         error: Exception | None = None
         timer = self._watch_the_time()
         if await self._patience.join(work, seconds=None, when_stopped=GIVE_UP_SECONDS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 __all__ = ["MemoryScope", "create_conversation_id"]
 
@@ -55,16 +55,15 @@ class MemoryScope:
             )
             raise ValueError(message) from None
         object.__setattr__(self, "conversation_id", canonical)
-        for item in fields(self):
-            value = getattr(self, item.name)
+        for name, value in self._parts().items():
             if value is not None and not value.strip():
-                message = f"{item.name} must not be blank; leave it out instead."
+                message = f"{name} must not be blank; leave it out instead."
                 raise ValueError(message)
 
     @property
     def key(self) -> str:
         """The store's key: the plain UUID, or a digest when there is more."""
-        parts = {item.name: getattr(self, item.name) for item in fields(self)}
+        parts = self._parts()
         if not any(value for name, value in parts.items() if name != "conversation_id"):
             return self.conversation_id
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
@@ -73,8 +72,7 @@ class MemoryScope:
     @property
     def metadata(self) -> dict[str, str | None]:
         """The plain identifiers and the key, for a store to keep."""
-        parts = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {**parts, "scope_key": self.key}
+        return {**self._parts(), "scope_key": self.key}
 
     def matches(
         self,
@@ -106,3 +104,12 @@ class MemoryScope:
             value is None or getattr(self, name) == value
             for name, value in wanted.items()
         )
+
+    def _parts(self) -> dict[str, str | None]:
+        return {
+            "conversation_id": self.conversation_id,
+            "user_id": self.user_id,
+            "tenant_id": self.tenant_id,
+            "agent_id": self.agent_id,
+            "source_id": self.source_id,
+        }

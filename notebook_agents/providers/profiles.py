@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -111,6 +112,7 @@ _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
+@functools.lru_cache(maxsize=256)  # asked for at each request, and its reply
 def chat_profile(provider: str, model: str) -> ChatProfile:
     """Find what is known of a model.
 
