@@ -6,7 +6,6 @@ a client, not back to the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from notebook_agents.messages import ToolCall
@@ -14,7 +13,6 @@ from notebook_agents.providers.base import (
     Delta,
     ModelReply,
     ReasoningDelta,
-    RetryDelta,
     TextDelta,
 )
 
@@ -61,10 +59,9 @@ def mended(delta: Delta) -> Delta:
     TextDelta, ReasoningDelta, RetryDelta or ModelReply
         Of the same kind.
     """
-    if all(map(str.isascii, _texts_of(delta))):  # nearly always
-        return delta
     if isinstance(delta, TextDelta | ReasoningDelta):
-        return type(delta)(whole(delta.text))
+        text = whole(delta.text)
+        return delta if text is delta.text else type(delta)(text)
     if isinstance(delta, ModelReply):
         return replace(
             delta,
@@ -73,16 +70,6 @@ def mended(delta: Delta) -> Delta:
             tool_calls=tuple(map(_mended_call, delta.tool_calls)),
         )
     return replace(delta, reason=whole(delta.reason))
-
-
-def _texts_of(delta: Delta) -> Iterable[str]:
-    if isinstance(delta, ModelReply):
-        calls = delta.tool_calls
-        in_calls = [
-            text for call in calls for text in (call.id, call.name, call.arguments)
-        ]
-        return (delta.text, delta.reasoning, *in_calls)
-    return (delta.reason,) if isinstance(delta, RetryDelta) else (delta.text,)
 
 
 def _mended_call(call: ToolCall) -> ToolCall:

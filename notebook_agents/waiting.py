@@ -122,7 +122,7 @@ class _Sleeper:
         self._awake.clear()
 
     def wake(self) -> None:
-        if self._is_waking:
+        if self._is_waking or self._awake.is_set():
             return
         if running_loop() is self.loop:
             self._awake.set()

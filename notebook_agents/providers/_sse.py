@@ -84,6 +84,8 @@ class SseDecoder:
         if self._holds_return or b"\r" in chunk:
             chunk = self._with_plain_newlines(chunk)
         buffer = self._buffer
+        if not buffer and chunk.endswith(b"\n\n"):  # whole records, as most often
+            return self._records(chunk[:-2])
         buffer += chunk
         end = buffer.rfind(b"\n\n", self._searched)
         if end < 0:
