@@ -6,6 +6,7 @@ a client, not back to the model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from notebook_agents.messages import ToolCall
@@ -63,6 +64,8 @@ def mended(delta: Delta) -> Delta:
         text = whole(delta.text)
         return delta if text is delta.text else type(delta)(text)
     if isinstance(delta, ModelReply):
+        if all(map(str.isascii, _texts_of(delta))):
+            return delta
         return replace(
             delta,
             text=whole(delta.text),
@@ -70,6 +73,13 @@ def mended(delta: Delta) -> Delta:
             tool_calls=tuple(map(_mended_call, delta.tool_calls)),
         )
     return replace(delta, reason=whole(delta.reason))
+
+
+def _texts_of(reply: ModelReply) -> Iterator[str]:
+    yield reply.text
+    yield reply.reasoning
+    for call in reply.tool_calls:
+        yield from (call.id, call.name, call.arguments)
 
 
 def _mended_call(call: ToolCall) -> ToolCall:

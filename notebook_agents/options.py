@@ -164,26 +164,27 @@ def split_params(
 
 def checked_params(params: object) -> dict[str, Any]:
     """Give a copy of sampling parameters, if they can be sent as such."""
-    given = {} if params is None else params
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping) or not all(isinstance(k, str) for k in params):
         message = f'Pass params as a dict, {{"temperature": 0}}, not {params!r}.'
         raise AgentConfigurationError(message)
-    taken = [name for name in NOT_FOR_PARAMS if name in given]
+    taken = [name for name in NOT_FOR_PARAMS if name in params]
     if taken:
         message = f"params cannot set {taken[0]!r}: the run itself says what that is."
         raise AgentConfigurationError(message)
-    if "max_tokens" in given:
-        checked_tokens(given["max_tokens"])
-    temperature = given.get("temperature")
+    if "max_tokens" in params:
+        checked_tokens(params["max_tokens"])
+    temperature = params.get("temperature")
     if not (temperature is None or _is_number(temperature)):
         message = f"temperature is {temperature!r}; it must be a number."
         raise AgentConfigurationError(message)
     try:
-        json.dumps(dict(given), allow_nan=False)
+        json.dumps(dict(params), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         message = f"params cannot be written as JSON: {error}."
         raise AgentConfigurationError(message) from error
-    return dict(given)
+    return dict(params)
 
 
 def _is_number(value: object) -> bool:

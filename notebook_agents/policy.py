@@ -99,6 +99,8 @@ class ApprovalPolicy:
         """
         if isinstance(policy, cls):
             return policy
+        if policy is None:
+            return _OPEN
         if isinstance(policy, Mapping):
             return cls(policy)
         # Anything that is no word is refused with the words there are.
@@ -118,6 +120,8 @@ class ApprovalPolicy:
         ApprovalPolicy
             Both, this one first.
         """
+        if self == _OPEN:
+            return other
         return ApprovalPolicy(self.rules or other.rules, self.mode or other.mode)
 
     def ruling(self, tool: str, args: Mapping[str, Any]) -> Ruling | None:
@@ -142,6 +146,8 @@ class ApprovalPolicy:
 
 
 Policy = Mode | Mapping[str, Rule] | ApprovalPolicy
+
+_OPEN = ApprovalPolicy()
 
 
 def _applied(rule: Rule, args: Mapping[str, Any]) -> Ruling:

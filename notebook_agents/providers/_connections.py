@@ -18,8 +18,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import httpcore
 import httpx
 
 from notebook_agents.errors import AgentConfigurationError, MissingFileError
@@ -110,13 +112,19 @@ def _new_transport(
 ) -> httpx.AsyncBaseTransport:
     fast = _fast_transport_class()
     if fast is None:
-        limits = httpx.Limits(keepalive_expiry=KEEP_ALIVE_SECONDS)
-        return Lanes(
-            lambda: httpx.AsyncHTTPTransport(verify=context, limits=limits, proxy=proxy)
-        )
+        return Lanes(lambda: _new_lane(context, proxy))
     # There zero means that there is no limit.
     limits = httpx.Limits(max_connections=0, keepalive_expiry=KEEP_ALIVE_SECONDS)
     return fast(verify=context, limits=limits, proxy=proxy)
+
+
+def _new_lane(
+    context: ssl.SSLContext, proxy: httpx.Proxy | None
+) -> httpx.AsyncBaseTransport:
+    if proxy is None:
+        return Line(context)
+    limits = httpx.Limits(keepalive_expiry=KEEP_ALIVE_SECONDS)
+    return httpx.AsyncHTTPTransport(verify=context, limits=limits, proxy=proxy)
 
 
 def _proxy_for(url: str) -> httpx.Proxy | None:
@@ -143,7 +151,11 @@ def _fast_transport_class() -> Callable[..., httpx.AsyncBaseTransport] | None:
 
 def library_errors() -> tuple[type[Exception], ...]:
     """Give all that the HTTP library raises; httpx-aiohttp lets some through."""
-    mine = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError)
+    mine = (
+        *(httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError),
+        *(httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError),
+        *(httpcore.ConnectionNotAvailable, httpcore.UnsupportedProtocol),
+    )
     if _fast_transport_class() is None:
         return mine
     return (*mine, importlib.import_module("aiohttp").ClientError)
@@ -152,12 +164,73 @@ def library_errors() -> tuple[type[Exception], ...]:
 # --------------------------------------------------------------- without aiohttp
 
 
+class Line(httpx.AsyncBaseTransport):
+    """One connection, made again when it has been closed.
+
+    Parameters
+    ----------
+    context : SSLContext
+        How to know the server, where it speaks TLS.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._connection: httpcore.AsyncHTTPConnection | None = None
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; only one at a time.
+
+        Parameters
+        ----------
+        request : httpx.Request
+            The request.
+
+        Returns
+        -------
+        httpx.Response
+            The reply, whose body is still coming.
+        """
+        target = request.url
+        sent = httpcore.Request(
+            request.method,
+            httpcore.URL(
+                scheme=target.raw_scheme,
+                host=target.raw_host,
+                port=target.port,
+                target=target.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        connection = self._connection
+        if connection is None or not connection.is_idle() or connection.has_expired():
+            await self.aclose()
+            connection = self._connection = httpcore.AsyncHTTPConnection(
+                sent.url.origin,
+                ssl_context=self._context,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+            )
+        reply = await connection.handle_async_request(sent)
+        return httpx.Response(
+            reply.status,
+            headers=reply.headers,
+            stream=_Body(reply.stream),
+            extensions=reply.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connection, if there is one."""
+        if self._connection is not None:
+            await self._connection.aclose()
+
+
 class Lanes(httpx.AsyncBaseTransport):
     """As many transports as there are requests at the same time.
 
     The pool of httpcore looks at each of its connections whenever a request
-    begins or ends, which takes quadratic time where many go on at once. Here each
-    has a pool of its own, and the one used last is used next.
+    begins or ends, which takes quadratic time where many go on at once. Here
+    nothing is looked at but the one used last, which is used next.
 
     Parameters
     ----------
@@ -193,9 +266,7 @@ class Lanes(httpx.AsyncBaseTransport):
         except BaseException:
             await self._give_back(lane)
             raise
-        body = response.stream
-        assert isinstance(body, httpx.AsyncByteStream)  # noqa: S101 - an async reply's
-        response.stream = _Body(body, lambda: self._give_back(lane))
+        response.stream = _Body(response.stream, lambda: self._give_back(lane))
         return response
 
     async def aclose(self) -> None:
@@ -222,7 +293,7 @@ class _Body(httpx.AsyncByteStream):
     """The body of a reply, and what to do once it is closed."""
 
     def __init__(
-        self, body: httpx.AsyncByteStream, then: Callable[[], Awaitable[None]]
+        self, body: Any, then: Callable[[], Awaitable[None]] | None = None
     ) -> None:
         self._body = body
         self._then = then
@@ -238,7 +309,8 @@ class _Body(httpx.AsyncByteStream):
         try:
             await self._body.aclose()
         finally:
-            await self._then()
+            if self._then is not None:
+                await self._then()
 
 
 # ------------------------------------------------------------------- certificates
