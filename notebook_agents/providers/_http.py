@@ -1,29 +1,23 @@
-"""A request is sent, and its reply read as its bytes come.
-
-With `_connections`, the only module that knows the HTTP library.
-"""
+"""A request is sent, and its reply read as its bytes come."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
+import zlib
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 import httpx
 
-from notebook_agents.providers._connections import (
-    Verify,
-    library_errors,
-    shared_transport,
-)
+from notebook_agents.providers import _httpcore
+from notebook_agents.providers._connections import Verify, fast_library, shared_wire
 from notebook_agents.providers._transport import (
     TransportError,
     Trouble,
     transport_error,
 )
+from notebook_agents.providers._wire import Head, Patience
 
 __all__ = ["Client", "Exchange", "Patience", "TransportError", "Verify", "send"]
 
@@ -36,43 +30,24 @@ MOST_WHOLE_BYTES = 16 * 2**20
 """Bytes of a reply that is read as a whole, or of one record of a stream."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait for what.
-
-    Parameters
-    ----------
-    total : float or None
-        Seconds for a whole reply; None for no limit.
-    connect : float
-        Seconds until connected.
-    stall : float
-        Seconds between two bytes; those of a comment count too.
-    """
-
-    total: float | None = None
-    connect: float = 10.0
-    stall: float = 90.0
-
-
 class Exchange:
     """A reply whose head is here and whose body is still coming.
 
     Parameters
     ----------
-    response : httpx.Response
-        The reply.
+    head : Head
+        The beginning of the reply.
     deadline : float or None
         When it has to be complete, by the clock of the loop.
     """
 
-    __slots__ = ("_deadline", "_response", "headers", "status")
+    __slots__ = ("_deadline", "_head", "headers", "status")
 
-    def __init__(self, response: httpx.Response, deadline: float | None) -> None:
-        self._response = response
+    def __init__(self, head: Head, deadline: float | None) -> None:
+        self._head = head
         self._deadline = deadline
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = response.headers
+        self.status = head.status
+        self.headers = head.headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Read the body as it comes.
@@ -88,12 +63,9 @@ class Exchange:
             If it breaks off, stalls, or does not end.
         """
         left = MOST_BYTES
-        response = self._response
-        is_packed = self.headers.get("content-encoding", "identity") != "identity"
-        # What a mock answers is there already, and cannot be read as it comes.
-        is_read = response.is_stream_consumed
-        found = response.aiter_bytes() if is_packed or is_read else response.aiter_raw()
-        stream = cast("AsyncGenerator[bytes, None]", found)
+        stream = self._head.body
+        if self.headers.get("content-encoding", "identity") != "identity":
+            stream = _unpacked(stream)
         if self._deadline is not None:
             stream = _until(self._deadline, stream)
         try:
@@ -143,7 +115,7 @@ class Exchange:
         Read to its end, its connection is used again; else it is closed.
         """
         with contextlib.suppress(*library_errors()):
-            await self._response.aclose()
+            await self._head.close()
 
 
 async def send(
@@ -188,52 +160,51 @@ async def send(
     deadline = None
     if patience.total is not None:
         deadline = asyncio.get_running_loop().time() + patience.total
+    limit = asyncio.timeout_at(deadline)
     try:
-        async with asyncio.timeout_at(deadline):
-            response = await _response(
-                method,
-                url,
-                headers,
-                body,
-                patience=patience,
-                verify=verify,
-                client=client,
-            )
-    except TimeoutError as error:
-        raise TransportError(Trouble.DEADLINE) from error
+        async with limit:
+            if client is None:
+                wire = await shared_wire(url, verify)
+                head = await wire.send(method, url, headers, body, patience)
+            else:
+                request = client.build_request(
+                    method,
+                    url,
+                    headers=headers,
+                    content=body,
+                    timeout=httpx.Timeout(
+                        patience.stall, connect=patience.connect, pool=None
+                    ),
+                )
+                head = _head_of(await client.send(request, stream=True))
     except library_errors() as error:
+        if limit.expired():
+            raise TransportError(Trouble.DEADLINE) from error
         failure = transport_error(error)
         raise failure from error
-    return Exchange(response, deadline)
+    return Exchange(head, deadline)
 
 
-async def _response(
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    body: bytes | None,
-    *,
-    patience: Patience,
-    verify: Verify,
-    client: Client | None,
-) -> httpx.Response:
-    limits = httpx.Timeout(patience.stall, connect=patience.connect, pool=None)
-    if client is not None:
-        request = client.build_request(
-            method, url, headers=headers, content=body, timeout=limits
-        )
-        return await client.send(request, stream=True)
-    # A client of httpx would do nothing that is needed here, and take a quarter
-    # of the time of a request for it.
-    transport = await shared_transport(url, verify)
-    request = httpx.Request(
-        method,
-        _parsed(url),
-        headers=headers,
-        content=body,
-        extensions={"timeout": limits.as_dict()},
+def _head_of(response: httpx.Response) -> Head:
+    return Head(
+        status=response.status_code,
+        headers=response.headers,
+        body=cast("AsyncGenerator[bytes, None]", response.aiter_raw()),
+        close=response.aclose,
     )
-    return await transport.handle_async_request(request)
+
+
+async def _unpacked(
+    stream: AsyncGenerator[bytes, None],
+) -> AsyncGenerator[bytes, None]:
+    """Unpack what came packed although it was not asked for; gzip or deflate."""
+    packing = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        async for chunk in stream:
+            yield packing.decompress(chunk)
+        yield packing.flush()
+    finally:
+        await stream.aclose()
 
 
 async def _until(
@@ -241,11 +212,14 @@ async def _until(
 ) -> AsyncGenerator[bytes, None]:
     try:
         while True:
+            limit = asyncio.timeout_at(deadline)
             try:
-                async with asyncio.timeout_at(deadline):
+                async with limit:
                     chunk = await anext(stream, None)
             except TimeoutError as error:
-                raise TransportError(Trouble.DEADLINE) from error
+                if limit.expired():
+                    raise TransportError(Trouble.DEADLINE) from error
+                raise
             if chunk is None:
                 return
             yield chunk
@@ -253,5 +227,11 @@ async def _until(
         await stream.aclose()
 
 
-_parsed = functools.lru_cache(maxsize=64)(httpx.URL)
-"""A provider asks at the same few URLs again and again."""
+def library_errors() -> tuple[type[Exception], ...]:
+    """Give all that an HTTP library raises."""
+    fast = fast_library()
+    return (
+        *(OSError, zlib.error, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL),
+        *_httpcore.ERRORS,
+        *(fast.ERRORS if fast else ()),
+    )

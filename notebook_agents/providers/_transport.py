@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import zlib
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
@@ -68,8 +69,8 @@ def transport_error(
 
     Notes
     -----
-    The class alone does not tell: httpx-aiohttp reports a refused connection
-    and a dropped one as a connect timeout. So the whole chain is looked at.
+    The class alone does not tell: a library may report a refused connection, a
+    dropped one or a bad certificate alike. So the whole chain is looked at.
     """
     if isinstance(error, TransportError):
         return error
@@ -110,18 +111,19 @@ _BY_CAUSE: tuple[tuple[Trouble, type[BaseException]], ...] = (
     (Trouble.REFUSED, ConnectionRefusedError),
     (Trouble.CUT, ConnectionResetError),
     (Trouble.CUT, BrokenPipeError),
+    (Trouble.PROTOCOL, zlib.error),
 )
+# Of httpcore and httpx, then of aiohttp.
 _BY_NAME: tuple[tuple[Trouble, set[str]], ...] = (
     (Trouble.PROXY, {"ProxyError"}),
-    (Trouble.STALL, {"ReadTimeout", "WriteTimeout"}),
-    (
-        Trouble.CUT,
-        {"ServerDisconnectedError", "ClientPayloadError", "RemoteProtocolError"},
-    ),
-    (Trouble.CUT, {"ReadError", "WriteError", "CloseError"}),
+    (Trouble.PROXY, {"ClientProxyConnectionError", "ClientHttpProxyError"}),
+    (Trouble.STALL, {"ReadTimeout", "WriteTimeout", "SocketTimeoutError"}),
+    (Trouble.CUT, {"RemoteProtocolError", "ReadError", "WriteError", "CloseError"}),
+    (Trouble.CUT, {"ServerDisconnectedError", "ClientPayloadError", "ClientOSError"}),
     (Trouble.CONNECT_TIMEOUT, {"ConnectionTimeoutError"}),
     (Trouble.CONNECT, {"ClientConnectorError", "ConnectError"}),
     (Trouble.CONNECT_TIMEOUT, {"ConnectTimeout", "PoolTimeout"}),
     (Trouble.PROTOCOL, {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}),
+    (Trouble.PROTOCOL, {"NonHttpUrlClientError", "InvalidUrlClientError"}),
     (Trouble.PROTOCOL, {"DecodingError", "HttpProcessingError", "BadStatusLine"}),
 )

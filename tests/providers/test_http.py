@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -18,12 +20,15 @@ from tests.providers.wire import (
     HOLD,
     LAST_CHUNK,
     STREAM_HEAD,
+    answer,
     chunk,
     head,
     streamed,
     whole,
     wire_server,
 )
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 QUICK = Patience(connect=5, stall=5)
 
@@ -32,16 +37,6 @@ QUICK = Patience(connect=5, stall=5)
 def server():
     with wire_server() as running:
         yield running
-
-
-@pytest.fixture(params=["httpx", "aiohttp"], autouse=True)
-def transport(request, monkeypatch):
-    """Run every test on both transports."""
-    if request.param == "httpx":
-        monkeypatch.setattr(_connections, "_fast_transport_class", lambda: None)
-    else:
-        pytest.importorskip("httpx_aiohttp")
-    return request.param
 
 
 async def ask(url: str, body: bytes = b"{}", **options) -> tuple[int, bytes]:
@@ -99,7 +94,7 @@ async def test_all_share_one_client(server):
     server.say(*[whole(200, {})] * 2)
     await ask(f"{server.url}/a")
     await ask(f"{server.url}/b")
-    assert len(_connections._transports[asyncio.get_running_loop()]) == 1
+    assert len(_connections._wires[asyncio.get_running_loop()]) == 1
 
 
 def test_each_loop_has_a_client_that_is_closed_with_it(server, wait_until):
@@ -109,6 +104,27 @@ def test_each_loop_has_a_client_that_is_closed_with_it(server, wait_until):
         assert run(ask(server.url))[0] == 200
     wait_until(lambda: server.open_connections == 0)
     assert server.connections == 5
+
+
+def test_a_script_that_ends_leaves_no_word_about_its_connections(server, transport):
+    """The agent loop ends with the process, and nobody closes what it has."""
+    server.say(answer("Hi!"))
+    without = "" if transport == "aiohttp" else "sys.modules['aiohttp'] = None\n"
+    script = (
+        f"import sys\n{without}"
+        "from notebook_agents import Agent\n"
+        "from notebook_agents.providers import OpenAICompatibleProvider\n"
+        f"provider = OpenAICompatibleProvider({server.url!r}, 'm', 'sk-a-test-key')\n"
+        "print(Agent(provider).run_sync('Hello'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("Hi!\n", "")
 
 
 def test_threads_do_not_disturb_each_other(server):
@@ -132,8 +148,8 @@ def test_a_closed_loop_is_forgotten(server):
     gc.collect()
     assert not [
         loop
-        for loop in _connections._transports
-        if loop.is_closed() and _connections._transports[loop]
+        for loop in _connections._wires
+        if loop.is_closed() and _connections._wires[loop]
     ]
 
 
@@ -241,9 +257,6 @@ async def test_a_proxy_of_the_environment_is_used_for_other_machines(
     assert server.requests[0].path == "http://model.invalid/v1"
 
 
-# httpx-aiohttp 0.2 says it in the old way of aiohttp
-@pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:The 'proxy_auth' parameter:DeprecationWarning")
 async def test_the_password_of_a_proxy_is_sent_to_it(server, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", f"http://ada:secret@127.0.0.1:{server.port}")
     server.say(whole(200, {}))

@@ -56,7 +56,8 @@ ADD = {
 
 
 @pytest.fixture
-def server():
+def server(transport):
+    """Serve what either way of sending requests may ask."""
     with wire_server() as running:
         yield running
 

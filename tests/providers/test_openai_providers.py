@@ -37,7 +37,6 @@ from notebook_agents.providers import (
     OpenRouterProvider,
     RetryDelta,
     TextDelta,
-    _connections,
     _retry,
 )
 from notebook_agents.providers._retry import asked_wait, wait_before
@@ -60,7 +59,8 @@ REQUEST = ModelRequest(messages=[Message("user", "hi")])
 
 
 @pytest.fixture
-def server():
+def server(transport):
+    """Serve what either way of sending requests may ask."""
     with wire_server() as running:
         yield running
 
@@ -397,10 +397,8 @@ async def test_an_error_of_any_size_is_survived(server):
     assert "500" in str(await failure_of(made(server, max_retries=0)))
 
 
-@pytest.mark.parametrize("fast", [True, False])
-async def test_nobody_there_says_how_to_start_it(monkeypatch, fast):
-    if not fast:
-        monkeypatch.setattr(_connections, "_fast_transport_class", lambda: None)
+@pytest.mark.usefixtures("transport")
+async def test_nobody_there_says_how_to_start_it():
     provider = OllamaProvider("m", base_url=nobody(), max_retries=0)
     error = await failure_of(provider)
     assert "ollama serve" in str(error)
