@@ -8,7 +8,7 @@ is never run again, and what has a result keeps it.
 from __future__ import annotations
 
 import asyncio
-import uuid
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -307,7 +307,7 @@ def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
 
 def _new_entry(agent: str, prompt: object) -> UnfinishedRun:
     return {
-        "run_id": uuid.uuid4().hex,
+        "run_id": secrets.token_hex(16),
         "agent": agent,
         "prompt": prompt,  # type: ignore[typeddict-item] # checked by the agent
         "began_at": now_ms(),

@@ -260,6 +260,7 @@ class Run(Generic[T]):
         if timer is not None:
             timer.cancel()
         await self._end(error)
+        self._be_done()
 
     def _begin(
         self, part: Callable[[], Awaitable[None]], name: str
@@ -351,25 +352,40 @@ class Run(Generic[T]):
             messages = [Message("user", self._turn.prompt), *self._turn.said]
         elif self._turn.journal is None:
             return []
+        try:
+            is_kept = await self._stored(messages)
+        except Exception as error:
+            logger.exception("the turn could not be stored")
+            return [f"The turn could not be stored: {error}"]
+        if not is_kept:
+            logger.error("the turn could not be stored: the store did not answer")
+            return ["The turn could not be stored: the store did not answer in time"]
+        return []
+
+    async def _stored(self, messages: Sequence[Message]) -> bool:
+        """Store the turn; False if that takes too long."""
+        if self._turn.journal is None and self._conversation.is_at_hand:
+            await self._store(messages)
+            return True
         task = self._begin(lambda: self._store(messages), "the store")
         if not await self._patience.join(
             task, seconds=KEEP_SECONDS, when_stopped=KEEP_STOPPED_SECONDS
         ):
-            logger.error("the turn could not be stored: the store did not answer")
-            return ["The turn could not be stored: the store did not answer in time"]
-        try:
-            task.result()
-        except Exception as error:
-            logger.exception("the turn could not be stored")
-            return [f"The turn could not be stored: {error}"]
-        return []
+            return False
+        task.result()
+        return True
 
     def _finish(self, task: asyncio.Task[None]) -> None:
+        if self.is_done:
+            return
         # Only a fault of this module ends the task with an error of its own.
         if task.cancelled():
             self._error = RunCancelledError("The run was stopped.")
-        elif task.exception() is not None:
+        else:
             self._error = task.exception()
+        self._be_done()
+
+    def _be_done(self) -> None:
         self._done.set()
         for waiter in (*self._followers, *self._awaiters):
             waiter.wake()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.session import (
     MemoryBackend,
     MemorySession,
@@ -40,6 +41,16 @@ class Conversation:
         self._system_prompt = system_prompt
         self._prior = prior
         self._turns = 0
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether a turn is kept without waiting for anything."""
+        memory = self._memory
+        return (
+            isinstance(memory, MemorySession)
+            and type(memory.store) is InMemoryStore  # not what others make of it
+            and memory.title is None
+        )
 
     async def load(self) -> list[Message]:
         """Give the messages that go before the question.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from dataclasses import dataclass, field
 
@@ -13,6 +14,23 @@ __all__ = ["MemoryScope", "create_conversation_id"]
 def create_conversation_id() -> str:
     """Make a new conversation identifier, a random UUID."""
     return str(uuid.uuid4())
+
+
+_is_canonical = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+
+
+def _canonical(conversation_id: str) -> str:
+    """Give the one spelling of a UUID."""
+    try:
+        if _is_canonical(conversation_id):  # nearly always, and it takes no time
+            return conversation_id
+        return str(uuid.UUID(conversation_id))
+    except (ValueError, AttributeError, TypeError):
+        message = (
+            f"conversation_id must be a UUID, got {conversation_id!r}; "
+            "create_conversation_id() makes one."
+        )
+        raise ValueError(message) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +64,7 @@ class MemoryScope:
     source_id: str | None = None
 
     def __post_init__(self) -> None:
-        try:
-            canonical = str(uuid.UUID(self.conversation_id))
-        except (ValueError, AttributeError, TypeError):
-            message = (
-                f"conversation_id must be a UUID, got {self.conversation_id!r}; "
-                "create_conversation_id() makes one."
-            )
-            raise ValueError(message) from None
-        object.__setattr__(self, "conversation_id", canonical)
+        object.__setattr__(self, "conversation_id", _canonical(self.conversation_id))
         for name, value in self._parts().items():
             if value is not None and not value.strip():
                 message = f"{name} must not be blank; leave it out instead."

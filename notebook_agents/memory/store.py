@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
@@ -352,7 +352,7 @@ class MemoryStore(ABC):
 
 def new_turn_key() -> str:
     """Make a key that no other turn has."""
-    return uuid.uuid4().hex
+    return secrets.token_hex(16)
 
 
 def _lock_of(store: MemoryStore, scope: MemoryScope) -> threading.RLock:
