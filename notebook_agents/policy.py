@@ -120,7 +120,7 @@ class ApprovalPolicy:
         ApprovalPolicy
             Both, this one first.
         """
-        if self == _OPEN:
+        if self is _OPEN:
             return other
         return ApprovalPolicy(self.rules or other.rules, self.mode or other.mode)
 

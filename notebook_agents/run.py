@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -97,7 +96,7 @@ class Run(Generic[T]):
         self._result: AgentResult[T] | None = None
         self._error: BaseException | None = None
         self._error_frames: TracebackType | None = None
-        self._done = threading.Event()
+        self._is_done = False
         self._loop = asyncio.get_running_loop()
         self._work_task = self._begin(self._work, "the work")
         self._task = self._loop.create_task(self._drive())
@@ -112,7 +111,7 @@ class Run(Generic[T]):
     @property
     def is_done(self) -> bool:
         """Whether the run has ended and cleaned up."""
-        return self._done.is_set()
+        return self._is_done
 
     @property
     def recorded(self) -> Sequence[Event]:
@@ -171,7 +170,7 @@ class Run(Generic[T]):
         try:
             while True:
                 # Looked at first: the last event comes before the end.
-                is_done = self._done.is_set()
+                is_done = self._is_done
                 while after < len(self._events):
                     yield self._events[after]
                     after += 1
@@ -221,12 +220,12 @@ class Run(Generic[T]):
         awaiter = waiter or Waiter()
         self._awaiters.append(awaiter)
         try:
-            await awaiter.wait_async(self._done.is_set)
+            await awaiter.wait_async(lambda: self._is_done)
         finally:
             self._awaiters.remove(awaiter)
 
     def _has_more(self, after: int) -> bool:
-        return len(self._events) > after or self._done.is_set()
+        return len(self._events) > after or self._is_done
 
     # Driving it.
 
@@ -386,6 +385,6 @@ class Run(Generic[T]):
         self._be_done()
 
     def _be_done(self) -> None:
-        self._done.set()
+        self._is_done = True
         for waiter in (*self._followers, *self._awaiters):
             waiter.wake()

@@ -33,6 +33,7 @@ __all__ = ["Turn"]
 E = TypeVar("E", bound=Event)
 
 _UNCOUNTED = Usage()
+_NO_REPLY = ModelReply()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,11 +100,11 @@ class Turn:
     """System prompt and history, in order; `history` chooses what is sent of it."""
     step: int = field(default=0, init=False)
     """Model calls begun so far."""
-    usage: Usage = field(default_factory=Usage, init=False)
+    usage: Usage = field(default=_UNCOUNTED, init=False)
     """Token counts so far."""
     model_calls: list[ModelCall] = field(default_factory=list, init=False)
     """The model calls that came to their end, for their price."""
-    reply: ModelReply = field(default_factory=ModelReply, init=False)
+    reply: ModelReply = field(default=_NO_REPLY, init=False)
     """The latest reply of the model."""
     next_request: ModelRequest = field(init=False)
     """What the model is about to be asked."""

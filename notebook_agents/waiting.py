@@ -155,7 +155,7 @@ class Waiter:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._tick = tick
         self._errands: deque[_Errand[Any]] = deque()
-        self._wake = threading.Event()
+        self._wake: threading.Event | None = None  # of a thread that blocks
         self._sleepers: list[_Sleeper] = []
         self.is_open = True
 
@@ -169,12 +169,13 @@ class Waiter:
         ready : callable
             Looked at about every 50 ms and after each `wake`.
         """
+        wake = self._wake = threading.Event()  # made before the first look
         while not ready():
             self._serve()
             if self._tick is not None:
                 self._tick(IS_BLOCKED)
-            self._wake.wait(TICK_SECONDS)
-            self._wake.clear()
+            wake.wait(TICK_SECONDS)
+            wake.clear()
 
     async def wait_async(self, ready: Callable[[], bool]) -> None:
         """Await until ``ready()``, running errands; the loop goes on.
@@ -204,7 +205,7 @@ class Waiter:
 
     def wake(self) -> None:
         """Make the waiting side look up; callable from any thread."""
-        if not self._wake.is_set():
+        if self._wake is not None:
             self._wake.set()
         for sleeper in tuple(self._sleepers):
             sleeper.wake()

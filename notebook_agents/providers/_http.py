@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncGenerator, Mapping
-from typing import cast
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from typing import TypeVar, cast
 
 import httpx
 
@@ -17,9 +17,11 @@ from notebook_agents.providers._transport import (
     Trouble,
     transport_error,
 )
-from notebook_agents.providers._wire import Head, Patience
+from notebook_agents.providers._wire import Head, Patience, Wire
 
 __all__ = ["Client", "Exchange", "Patience", "TransportError", "Verify", "send"]
+
+T = TypeVar("T")
 
 Client = httpx.AsyncClient
 """What ``http_client=`` takes."""
@@ -160,38 +162,46 @@ async def send(
     deadline = None
     if patience.total is not None:
         deadline = asyncio.get_running_loop().time() + patience.total
-    limit = asyncio.timeout_at(deadline)
     try:
-        async with limit:
-            if client is None:
-                wire = await shared_wire(url, verify)
-                head = await wire.send(method, url, headers, body, patience)
-            else:
-                request = client.build_request(
-                    method,
-                    url,
-                    headers=headers,
-                    content=body,
-                    timeout=httpx.Timeout(
-                        patience.stall, connect=patience.connect, pool=None
-                    ),
-                )
-                head = _head_of(await client.send(request, stream=True))
+        wire: Wire = (
+            await shared_wire(url, verify) if client is None else _ClientWire(client)
+        )
+        sending = wire.send(method, url, headers, body, patience)
+        head = await _by(deadline, sending)
     except library_errors() as error:
-        if limit.expired():
-            raise TransportError(Trouble.DEADLINE) from error
         failure = transport_error(error)
         raise failure from error
     return Exchange(head, deadline)
 
 
-def _head_of(response: httpx.Response) -> Head:
-    return Head(
-        status=response.status_code,
-        headers=response.headers,
-        body=cast("AsyncGenerator[bytes, None]", response.aiter_raw()),
-        close=response.aclose,
-    )
+class _ClientWire:
+    """Send requests with a client of the user's, which stays open."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        patience: Patience,
+    ) -> Head:
+        limits = httpx.Timeout(patience.stall, connect=patience.connect, pool=None)
+        request = self._client.build_request(
+            method, url, headers=headers, content=body, timeout=limits
+        )
+        response = await self._client.send(request, stream=True)
+        return Head(
+            status=response.status_code,
+            headers=response.headers,
+            body=cast("AsyncGenerator[bytes, None]", response.aiter_raw()),
+            close=response.aclose,
+        )
+
+    async def aclose(self) -> None:
+        """Leave it open."""
 
 
 async def _unpacked(
@@ -211,20 +221,24 @@ async def _until(
     deadline: float, stream: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     try:
-        while True:
-            limit = asyncio.timeout_at(deadline)
-            try:
-                async with limit:
-                    chunk = await anext(stream, None)
-            except TimeoutError as error:
-                if limit.expired():
-                    raise TransportError(Trouble.DEADLINE) from error
-                raise
-            if chunk is None:
-                return
+        while (chunk := await _by(deadline, anext(stream, None))) is not None:
             yield chunk
     finally:
         await stream.aclose()
+
+
+async def _by(deadline: float | None, work: Awaitable[T]) -> T:
+    """Await something until a deadline, if there is one."""
+    if deadline is None:
+        return await work
+    limit = asyncio.timeout_at(deadline)
+    try:
+        async with limit:
+            return await work
+    except TimeoutError as error:
+        if limit.expired():  # else it is one of the library's own
+            raise TransportError(Trouble.DEADLINE) from error
+        raise
 
 
 def library_errors() -> tuple[type[Exception], ...]:
