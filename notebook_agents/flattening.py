@@ -58,10 +58,10 @@ async def flat(source: Events) -> AsyncGenerator[Event, None]:
                     raise
                 error = fault
             else:
-                if isinstance(item, AsyncGenerator):
-                    open_.append(item)
-                else:
+                if isinstance(item, Event):
                     yield item
+                else:
+                    open_.append(item)
     finally:
         while open_:
             await open_.pop().aclose()
