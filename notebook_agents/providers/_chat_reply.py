@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-from pydantic_core import from_json
 
 from notebook_agents.errors import (
     AgentProviderError,
@@ -14,6 +11,7 @@ from notebook_agents.errors import (
 )
 from notebook_agents.messages import Usage
 from notebook_agents.providers._failures import Failure, ServiceFacts, unreadable
+from notebook_agents.providers._reading import joined, parsed
 from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._sse import SseRecord
 from notebook_agents.providers._think import Piece, ThinkSplitter
@@ -106,8 +104,8 @@ class ChatReply:
             if data.startswith(b"[DONE]"):
                 self._is_done = True
             elif data and not self._is_done:
-                self._take(self._parsed(data), record.event, deltas)
-        return _joined(deltas)
+                self._take(parsed(data, self._service), record.event, deltas)
+        return joined(deltas)
 
     def read_whole(self, body: bytes) -> list[Piece]:
         """Take a reply that came as one JSON object.
@@ -127,14 +125,14 @@ class ChatReply:
         Failure
             If it is an error, or no reply.
         """
-        parsed = self._parsed(body)
+        found = parsed(body, self._service)
         deltas: list[Piece] = []
-        self._take(parsed, "", deltas)
-        if not parsed.get("choices"):
+        self._take(found, "", deltas)
+        if not found.get("choices"):
             failure = unreadable(body, self._service)
             raise failure
         self._is_done = True
-        return _joined(deltas)
+        return joined(deltas)
 
     def close(self) -> list[Piece]:
         """Take the end of the text; give what was held back of it."""
@@ -271,17 +269,6 @@ class ChatReply:
 
     # What can be wrong with it.
 
-    def _parsed(self, data: bytes) -> Mapping[str, Any]:
-        try:
-            parsed = from_json(data)
-        except ValueError as error:
-            raise unreadable(data, self._service) from error
-        if isinstance(parsed, list) and len(parsed) == 1:  # Gemini's way of refusing
-            parsed = parsed[0]
-        if not isinstance(parsed, dict):
-            raise unreadable(data, self._service)
-        return parsed
-
     def _blocked(self) -> Failure:
         name = self._service.name
         message = (
@@ -310,16 +297,6 @@ def _text_of(parts: object) -> str:
         for part in parts
         if isinstance(part, Mapping)
     )
-
-
-def _joined(deltas: list[Piece]) -> list[Piece]:
-    """Put neighbours of a kind together."""
-    if len(deltas) < 2:  # noqa: PLR2004 - nothing to put together
-        return deltas
-    joined: list[Piece] = []
-    for kind, group in itertools.groupby(deltas, type):
-        joined.append(kind("".join(delta.text for delta in group)))
-    return joined
 
 
 def _usage(counts: Mapping[str, Any]) -> Usage:

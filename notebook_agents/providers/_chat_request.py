@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from notebook_agents.messages import Message, ToolCall
+from notebook_agents.providers._encoding import fit_name
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.output_format import response_format
 from notebook_agents.providers.profiles import ChatProfile
 
-__all__ = ["OPTIONAL", "chat_body", "encode", "limit_key"]
+__all__ = ["OPTIONAL", "chat_body", "limit_key"]
 
 OPTIONAL = (
     "stream_options",
@@ -30,7 +27,6 @@ OPTIONAL = (
 _TAKEN = ("reasoning_effort", "response_format", "seed", "stop", "top_p")
 """Keys of ``tool_calling`` that are passed on as they are; ``params`` win."""
 _LIMITS = {"max_tokens", "max_completion_tokens"}
-_FIT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 
 
 def chat_body(
@@ -88,26 +84,6 @@ def chat_body(
         limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
         body[limit_key(profile, without)] = limit
     return {name: value for name, value in body.items() if name not in without}
-
-
-def encode(body: Mapping[str, Any]) -> bytes:
-    """Give the bytes of a body.
-
-    Parameters
-    ----------
-    body : mapping
-        JSON values.
-
-    Returns
-    -------
-    bytes
-        UTF-8. Half a surrogate pair, which no JSON can carry, becomes ``?``.
-    """
-    try:
-        return to_json(body)
-    except (PydanticSerializationError, UnicodeEncodeError):
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
 
 
 def limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
@@ -194,11 +170,8 @@ def _messages(
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    name = call.name
-    if not _FIT_NAME(name):  # a model may invent a name that the service refuses
-        name = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "_"
     return {
         "id": call.id,
         "type": "function",
-        "function": {"name": name, "arguments": call.arguments},
+        "function": {"name": fit_name(call.name), "arguments": call.arguments},
     }

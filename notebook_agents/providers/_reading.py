@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from pydantic_core import from_json
+
+from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._http import MOST_WHOLE_BYTES, Exchange
 from notebook_agents.providers._sse import SseDecoder, SseRecord
 from notebook_agents.providers._think import Piece
 from notebook_agents.providers._transport import TransportError, Trouble
 from notebook_agents.providers.base import Delta, ModelReply
 
-__all__ = ["Reply", "read_reply"]
+__all__ = ["Reply", "joined", "parsed", "read_reply"]
 
 TAIL_SECONDS = 5.0
 """How long to wait, once a reply is complete, for token counts and the end."""
@@ -125,3 +129,63 @@ def _is_stream(exchange: Exchange, head: bytes) -> bool:
     if kind in {"application/json", "text/html"}:
         return False
     return head.lstrip()[:1] not in {b"{", b"[", b"<"}
+
+
+def parsed(data: bytes, service: ServiceFacts) -> dict[str, Any]:
+    """Read one object of a reply.
+
+    Parameters
+    ----------
+    data : bytes
+        JSON.
+    service : ServiceFacts
+        Whom an error is about.
+
+    Returns
+    -------
+    dict
+        The object; also where it came alone in a list.
+
+    Raises
+    ------
+    Failure
+        If it is none.
+    """
+    try:
+        found = from_json(data)
+    except ValueError as error:
+        failure = unreadable(data, service)
+        raise failure from error
+    if isinstance(found, list) and len(found) == 1:  # Gemini's way of refusing
+        found = found[0]
+    if not isinstance(found, dict):
+        failure = unreadable(data, service)
+        raise failure
+    return found
+
+
+def joined(pieces: list[Piece]) -> list[Piece]:
+    """Put neighbours of a kind together.
+
+    Parameters
+    ----------
+    pieces : list of TextDelta and ReasoningDelta
+        In their order.
+
+    Returns
+    -------
+    list of TextDelta and ReasoningDelta
+        No two of a kind side by side.
+
+    Examples
+    --------
+    >>> from notebook_agents.providers import ReasoningDelta, TextDelta
+    >>> joined([TextDelta("a"), TextDelta("b"), ReasoningDelta("c")])
+    [TextDelta(text='ab'), ReasoningDelta(text='c')]
+    """
+    if len(pieces) < 2:  # noqa: PLR2004 - nothing to put together
+        return pieces
+    return [
+        kind("".join(piece.text for piece in group))
+        for kind, group in itertools.groupby(pieces, type)
+    ]

@@ -125,7 +125,7 @@ _RULES = (
     _Rule(
         ContextLengthError,
         _says(
-            r"context[_ ](length|window|size)|maximum context|prompt is too long"
+            r"context[_ ](length|window|size|limit)|maximum context|prompt is too long"
             r"|too many tokens|exceed_context|reduce the length"
         ),
         "The conversation is longer than {model} can read. Shorten it, or start a "
@@ -135,6 +135,14 @@ _RULES = (
         ContentFilteredError,
         _says(r"content_filter|content_policy|content management policy"),
         "{name} blocked the request because of its content rules.",
+    ),
+    _Rule(
+        AgentProviderError,
+        lambda status, words: (
+            status == 402  # noqa: PLR2004 - payment required
+            or (status < 500 and "credit balance is too low" in words.all)  # noqa: PLR2004
+        ),
+        "The account at {name} is out of credit. Add some there.",
     ),
     _Rule(
         ProviderRateLimitError,
@@ -163,11 +171,6 @@ _RULES = (
         _status(401, 403),
         "{name} refused the key ({status}). Check that it is right and may use "
         "{model}.",
-    ),
-    _Rule(
-        AgentProviderError,
-        _status(402),
-        "The account at {name} is out of credit. Add some there.",
     ),
     _Rule(
         AgentProviderError,
@@ -215,6 +218,19 @@ _RULES = (
 )
 
 
+_STATUS_OF_KIND = {
+    "invalid_request_error": 400,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""What Anthropic would have answered, had it not begun to stream."""
+
+
 def _words_of(body: object) -> _Words:
     if isinstance(body, list) and body:
         body = body[0]
@@ -254,11 +270,12 @@ def status_of(body: object) -> int:
                 value = part.get(name)
                 if str(value).isdecimal() and 400 <= int(str(value)) <= 599:  # noqa: PLR2004
                     return int(str(value))
-        words = _words_of(body).all
-        if "rate_limit" in words:
+        words = _words_of(body)
+        if "rate_limit" in words.all:
             return 429
-        if re.search(r"authentication|invalid_api_key", words):
+        if re.search(r"authentication|invalid_api_key", words.all):
             return 401
+        return _STATUS_OF_KIND.get(words.kind, 0)
     return 0
 
 

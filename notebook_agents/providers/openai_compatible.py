@@ -10,7 +10,8 @@ from typing import Any, Self, Unpack
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers._chat_reply import ChatReply
-from notebook_agents.providers._chat_request import OPTIONAL, chat_body, encode
+from notebook_agents.providers._chat_request import OPTIONAL, chat_body
+from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._service import Access, HttpProvider
