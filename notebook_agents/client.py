@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers._chat_request import limit_key
-from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._connections import Verify
+from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import Failure, unreachable, unreadable
 from notebook_agents.providers._http import TransportError
 from notebook_agents.providers._http_options import ConnectionOptions, normalized_url

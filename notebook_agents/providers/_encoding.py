@@ -74,7 +74,7 @@ def fit_id(identifier: str) -> str:
     Examples
     --------
     >>> fit_id("toolu_1"), fit_id("functions.add:0")
-    ('toolu_1', 'functions_add_0_46fae65c')
+    ('toolu_1', 'functions_add_0_6719e5a3')
     """
     if _FIT_ID(identifier):
         return identifier

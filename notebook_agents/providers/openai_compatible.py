@@ -14,6 +14,7 @@ from notebook_agents.providers._chat_request import OPTIONAL, chat_body
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.discovery import chat_model_in
@@ -26,8 +27,6 @@ __all__ = ["OpenAICompatibleProvider"]
 
 logger = logging.getLogger(__name__)
 
-MOST_REPLAYED = 256
-"""Replies whose reasoning is kept until it has been sent back."""
 _REFUSED_WAYS = {
     "response_format": re.compile(
         r"(?i)response.?format|json.?(schema|mode)|structured.?output"
@@ -91,7 +90,7 @@ class OpenAICompatibleProvider(HttpProvider):
         self._extra_body = dict(extra_body or {})
         self._left_out: set[str] = set()
         self._missing_ways: set[str] = set()
-        self._replayed: dict[str, Mapping[str, Any]] = {}
+        self._replayed = Replayed[Mapping[str, Any]]()
 
     @classmethod
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
@@ -168,14 +167,9 @@ class OpenAICompatibleProvider(HttpProvider):
         return ChatReply(
             self.profile,
             service,
-            keep=self._keep_reasoning,
+            keep=self._replayed.keep,
             output_tool=request.output.tool if request.output else "",
         )
-
-    def _keep_reasoning(self, call_id: str, part: Mapping[str, Any]) -> None:
-        self._replayed[call_id] = part
-        while len(self._replayed) > MOST_REPLAYED:
-            self._replayed.pop(next(iter(self._replayed)), None)
 
     def _give_in(self, body: object) -> bool:
         said = str(body)
