@@ -23,6 +23,8 @@ from notebook_agents.providers.scripted import (
 )
 
 if TYPE_CHECKING:
+    from notebook_agents.providers.anthropic import AnthropicProvider
+    from notebook_agents.providers.anthropic_profile import AnthropicProfile
     from notebook_agents.providers.huggingface import HuggingFaceProvider
     from notebook_agents.providers.ollama import (
         LlamaCppProvider,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 # These bring an HTTP library.
 _HOME = {
+    "AnthropicProfile": "anthropic_profile",
+    "AnthropicProvider": "anthropic",
     "ChatProfile": "profiles",
     "HuggingFaceProvider": "huggingface",
     "LMStudioProvider": "ollama",
@@ -47,6 +51,8 @@ _HOME = {
 }
 
 __all__ = [
+    "AnthropicProfile",
+    "AnthropicProvider",
     "BaseProvider",
     "ChatProfile",
     "HuggingFaceProvider",

@@ -114,7 +114,9 @@ def normalized_url(url: str) -> str:
     >>> normalized_url("http://localhost:8000/v1/chat/completions")
     'http://localhost:8000/v1'
     """
-    url = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    url = url.strip().rstrip("/")
+    for path in ("/chat/completions", "/messages"):
+        url = url.removesuffix(path).rstrip("/")
     try:
         parts = urlsplit(url)
         has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)

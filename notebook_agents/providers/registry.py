@@ -23,6 +23,7 @@ Factory = Callable[[str | None, Settings], BaseProvider]
 """``(model or None, settings) -> provider``."""
 
 _BUILT_IN = {
+    "anthropic": "notebook_agents.providers.anthropic:AnthropicProvider",
     "huggingface": "notebook_agents.providers.huggingface:HuggingFaceProvider",
     "llamacpp": "notebook_agents.providers.ollama:LlamaCppProvider",
     "lmstudio": "notebook_agents.providers.ollama:LMStudioProvider",

@@ -55,6 +55,7 @@ def test_then_the_provider_of_the_environment(monkeypatch):
     ("variable", "spec"),
     [
         ("OPENAI_API_KEY", "openai"),
+        ("ANTHROPIC_API_KEY", "anthropic"),
         ("OPENROUTER_API_KEY", "openrouter"),
         ("HF_TOKEN", "huggingface"),
         ("HUGGINGFACE_API_KEY", "huggingface"),
@@ -79,7 +80,7 @@ def test_several_are_an_error_that_says_so(monkeypatch):
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "LLM_API_KEY", "LLM_MODEL"])
+@pytest.mark.parametrize("variable", ["LLM_API_KEY", "LLM_MODEL"])
 def test_a_key_that_nothing_here_can_use_does_not_count(monkeypatch, variable):
     monkeypatch.setenv(variable, KEY)
     assert choose_default().spec == "local"
