@@ -70,29 +70,26 @@ class Conversation:
         kept: Mapping[str, KeptBlocks],
     ) -> None:
         self.messages: list[dict[str, Any]] = []
-        self.is_answered = False
-        """Whether the assistant has said anything in it."""
-        self.has_lost_thoughts = False
-        """Whether the current turn begins without the thoughts that led to it."""
-        self._kept = kept
         self._head = head
         self._digest = hashlib.blake2b(digest_size=16)
         self._digested = -1
-        questions = (n for n, each in enumerate(messages) if each.role == "user")
-        question = max(questions, default=-1)
-        is_begun = False
-        for number, message in enumerate(messages):
-            if message.role == "assistant":
-                blocks = self._said(message, is_current=number > question)
-                if number > question and blocks and not is_begun:
-                    is_begun = True
-                    self.has_lost_thoughts = blocks[0]["type"] not in THOUGHTS
-                self._add("assistant", blocks)
-                self.is_answered = True
-            elif message.role == "tool":
-                self._add("user", [_result(message)])
-            elif message.role == "user":
-                self._add("user", _blocks(message.content))
+        places = range(len(messages) - 1, -1, -1)
+        question = next((n for n in places if messages[n].role == "user"), 0)
+        for message in messages[:question]:
+            self._take(message, {})
+        self._begin = len(self.messages)
+        for message in messages[question:]:
+            self._take(message, kept)
+
+    def has_lost_thoughts(self) -> bool:
+        """Tell whether the current turn begins without the thoughts that led to it."""
+        said = (each for each in self.messages[self._begin :] if _is_reply(each))
+        first = next(said, None)
+        return first is not None and first["content"][0]["type"] not in THOUGHTS
+
+    def is_answered(self) -> bool:
+        """Tell whether the assistant has said anything."""
+        return any(map(_is_reply, self.messages[:2]))
 
     def digest(self) -> bytes:
         """Give a fingerprint of everything so far; it grows with the messages."""
@@ -104,6 +101,15 @@ class Conversation:
         self._digested = len(self.messages)
         return self._digest.digest()
 
+    def _take(self, message: Message, kept: Mapping[str, KeptBlocks]) -> None:
+        role = message.role
+        if role == "assistant":
+            self._add(role, self._said(message, kept))
+        elif role == "user":
+            self._add(role, _blocks(message.content))
+        elif role == "tool":
+            self._add("user", [_result(message)])
+
     def _add(self, role: str, blocks: list[Block]) -> None:
         """Add blocks; those of one speaker become one message."""
         if not blocks:
@@ -112,33 +118,40 @@ class Conversation:
             self.messages.append({"role": role, "content": blocks})
             return
         content = self.messages[-1]["content"]
-        is_late = (
-            blocks[0]["type"] == "tool_result" and content[-1]["type"] != "tool_result"
-        )
+        is_late = _is_result(blocks[0]) and not _is_result(content[-1])
         content += blocks
         if is_late:  # results come first
-            content.sort(key=lambda block: block["type"] != "tool_result")
+            content.sort(key=lambda block: not _is_result(block))
 
-    def _said(self, message: Message, *, is_current: bool) -> list[Block]:
+    def _said(self, message: Message, kept: Mapping[str, KeptBlocks]) -> list[Block]:
         calls = message.tool_calls
-        kept = self._kept.get(calls[0].id) if calls and is_current else None
-        if kept is not None and self._fits(kept, message):
+        if not calls:
+            return _blocks(text_of(message.content, "assistant"))
+        part = kept.get(calls[0].id)
+        if part is not None and self._fits(part, message):
             uses = map(_use, calls)
-            return [
-                next(uses) if block["type"] == "tool_use" else block
-                for block in kept.blocks
-            ]
-        text = text_of(message.content, "assistant")
-        said: list[Block] = [{"type": "text", "text": text}] if text.strip() else []
-        return said + [_use(call) for call in calls]
+            return [next(uses) if _is_use(block) else block for block in part.blocks]
+        text = _blocks(text_of(message.content, "assistant"))
+        return [*text, *map(_use, calls)]
 
-    def _fits(self, kept: KeptBlocks, message: Message) -> bool:
-        uses = sum(block["type"] == "tool_use" for block in kept.blocks)
+    def _fits(self, part: KeptBlocks, message: Message) -> bool:
         return (
-            uses == len(message.tool_calls)
-            and kept.text == message.content
-            and kept.before == self.digest()
+            sum(map(_is_use, part.blocks)) == len(message.tool_calls)
+            and part.text == message.content
+            and part.before == self.digest()
         )
+
+
+def _is_reply(message: Mapping[str, Any]) -> bool:
+    return bool(message["role"] == "assistant")
+
+
+def _is_result(block: Block) -> bool:
+    return bool(block["type"] == "tool_result")
+
+
+def _is_use(block: Block) -> bool:
+    return bool(block["type"] == "tool_use")
 
 
 def _use(call: ToolCall) -> Block:
@@ -166,6 +179,9 @@ def _result(message: Message) -> Block:
 
 
 def _blocks(content: object) -> list[Block]:
+    if isinstance(content, str):  # nearly always
+        said = content and not content.isspace()
+        return [{"type": "text", "text": content}] if said else []
     return [
         {"type": "text", "text": part.text}
         if isinstance(part, TextPart)

@@ -107,7 +107,7 @@ def written(
     head = {"system": system, "tools": tools}
     is_off = thinking.get("type") == "disabled"
     conversation = Conversation(request.messages, head, {} if is_off else kept or {})
-    if thinking.get("type") == "enabled" and conversation.has_lost_thoughts:
+    if thinking.get("type") == "enabled" and conversation.has_lost_thoughts():
         # With a budget, a turn has to begin with its thoughts.
         thinking = {}
     if not profile.sends_sampling or (thinking and not is_off):
@@ -129,7 +129,7 @@ def written(
     } | asked
     body |= {name: value for name, value in extra.items() if name != "tools"}
     if cache is not None and "cache_control" not in without:
-        _mark(body, cache, is_growing=bool(tools) or conversation.is_answered)
+        _mark(body, cache, is_growing=bool(tools) or conversation.is_answered())
     if isinstance(request, Continuation):
         said = {"role": "assistant", "content": list(request.said)}
         body["messages"] = [*body["messages"], said]
