@@ -91,6 +91,7 @@ class MessagesReply:
         self._request = request
         self._service = service
         self._keep = keep
+        self._output_tool = request.output.tool if request.output else ""
         self._blocks: list[_Growing] = []
         self._by_index: dict[Any, _Growing] = {}
         self._texts: list[str] = []
@@ -250,7 +251,7 @@ class MessagesReply:
         elif kind == "signature_delta":
             block.block["signature"] = delta.get("signature")
         elif kind == "input_json_delta":
-            self._write(block, delta.get("partial_json"))
+            self._write(block, delta.get("partial_json"), pieces)
         elif kind == "citations_delta":
             known = block.block.get("citations") or []
             block.block["citations"] = [*known, delta.get("citation")]
@@ -268,7 +269,7 @@ class MessagesReply:
             self._thoughts.append(gap + text)
             pieces.append(ReasoningDelta(gap + text))
 
-    def _write(self, block: _Growing, text: object) -> None:
+    def _write(self, block: _Growing, text: object, pieces: list[Piece]) -> None:
         if text and isinstance(text, str):
             block.pieces.append(text)
             if block.kind == "tool_use":

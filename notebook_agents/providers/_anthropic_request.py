@@ -11,6 +11,7 @@ from notebook_agents.providers._anthropic_messages import (
     Conversation,
     KeptBlocks,
 )
+from notebook_agents.providers._anthropic_schema import fit_schema
 from notebook_agents.providers._parts import text_of
 from notebook_agents.providers.anthropic_profile import AnthropicProfile
 from notebook_agents.providers.base import ModelRequest
@@ -122,7 +123,7 @@ def written(
         "tools": tools,
         "tool_choice": choice if tools else None,
         "thinking": thinking,
-        "output_config": _output_config(asked, profile, without),
+        "output_config": _output_config(asked, request, profile, without),
     }
     body = {
         name: value for name, value in body.items() if value and name not in without
@@ -237,7 +238,10 @@ def _room(thinking: Mapping[str, Any], profile: AnthropicProfile) -> int:
 
 
 def _output_config(
-    asked: _Asked, profile: AnthropicProfile, without: Collection[str]
+    asked: _Asked,
+    request: ModelRequest,
+    profile: AnthropicProfile,
+    without: Collection[str],
 ) -> dict[str, Any]:
     config = dict(asked.pop("output_config", {}))
     if not profile.is_adaptive:
@@ -247,6 +251,9 @@ def _output_config(
         config.setdefault("effort", _EFFORTS.get(effort, effort))
     if "effort" in without:
         config.pop("effort", None)
+    if request.output is not None and not request.output.tool:
+        schema = fit_schema(request.output.schema)
+        config["format"] = {"type": "json_schema", "schema": schema}
     return config
 
 

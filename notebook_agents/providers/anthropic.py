@@ -24,6 +24,8 @@ from notebook_agents.providers.anthropic_profile import (
     anthropic_profile,
 )
 from notebook_agents.providers.base import Delta, ModelRequest
+from notebook_agents.providers.output_format import OutputMode
+from notebook_agents.providers.shaped import in_words
 from notebook_agents.settings import Settings
 
 __all__ = ["AnthropicProvider"]
@@ -37,6 +39,9 @@ _REFUSED = {
     "cache_control": re.compile(r"cache_control"),
     "effort": re.compile(r"effort" + _NOT_TAKEN + r"|not support the effort"),
     "forced tool_choice": re.compile(r"tool_choice"),
+    "output format": re.compile(
+        r"output_config\.format|output_format|(?i:structured output|grammar|schema is too)"
+    ),
     "temperature": re.compile(r"temperature" + _NOT_TAKEN),
     "thinking": re.compile(r"thinking\.type|adaptive.* not supported|^thinking: "),
     "top_k": re.compile(r"top_k" + _NOT_TAKEN),
@@ -133,6 +138,14 @@ class AnthropicProvider(HttpProvider):
         """What the model takes."""
         return self._profile or anthropic_profile(self.model)
 
+    def output_mode(self, *, has_tools: bool) -> OutputMode:
+        """Say how an answer of a given shape is asked for, as the profile knows."""
+        del has_tools  # the service takes both at once
+        profile = self.profile
+        if profile.has_output_format:
+            return "native"
+        return "tool" if profile.forces_tools else "prompted"
+
     def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once, as in `Provider.respond`; a pause of the service is no end."""
         return until_complete(super().respond, request, name=self.name)
@@ -152,7 +165,7 @@ class AnthropicProvider(HttpProvider):
     def _written(self, request: ModelRequest) -> Written:
         profile = self.profile
         return written(
-            request,
+            self._possible(request),
             model=self.model,
             profile=replace(
                 profile,
@@ -166,6 +179,14 @@ class AnthropicProvider(HttpProvider):
             most_tokens=self._most_tokens,
             kept=self._replayed,
         )
+
+    def _possible(self, request: ModelRequest) -> ModelRequest:
+        """Ask for a shape in words, where the service cannot hold an answer to it."""
+        output = request.output
+        if output is None or output.tool:
+            return request
+        is_held = output.strict and "output format" not in self._without
+        return request if is_held else in_words(request, output)
 
     def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> MessagesReply:
         keep = functools.partial(self._keep, request)
@@ -202,7 +223,7 @@ class AnthropicProvider(HttpProvider):
         if named >= {"temperature", "top_p"}:  # one of them may be sent
             named -= {"temperature"}
         new = named - self._without - self._extra_body.keys()
-        for name in sorted(new):
+        for name in sorted(new - {"output format"}):  # which goes in words
             self._tell(name)
         self._without |= new
         return bool(new)
