@@ -99,7 +99,7 @@ def written(
         The body, and what it was made from.
     """
     asked = _Asked(request, without)
-    tools = [*map(_tool, request.tools), *extra.get("tools", ())]
+    tools = [*map(_tool, request.tools), *(extra.get("tools") or ())]
     choice = _choice(asked, profile)
     thinking = _thinking(asked, profile, extra, is_forced=_is_forced(choice))
     if "thinking" in without:
@@ -187,10 +187,9 @@ def _choice(asked: _Asked, profile: AnthropicProfile) -> dict[str, Any] | None:
         given = name or given.get("name") or given.get("type")
     kinds = {"required": "any", "any": "any", "auto": "auto", "none": "none"}
     choice: dict[str, Any] | None = None
-    if given in kinds:
-        choice = {"type": kinds[given]}
-    elif isinstance(given, str):
-        choice = {"type": "tool", "name": given}
+    if isinstance(given, str):
+        kind = kinds.get(given)
+        choice = {"type": kind} if kind else {"type": "tool", "name": given}
     if _is_forced(choice) and not profile.forces_tools:
         asked.dropped.append("forced tool_choice")
         choice = None

@@ -118,7 +118,7 @@ class AnthropicProvider(HttpProvider):
         )
         self._extra_headers = {
             "anthropic-version": self._version,
-            **self._extra_headers,
+            **{name.lower(): value for name, value in self._extra_headers.items()},
         }
         self._cache = cache
         self._profile = profile
@@ -142,9 +142,8 @@ class AnthropicProvider(HttpProvider):
         """Say how an answer of a given shape is asked for, as the profile knows."""
         del has_tools  # the service takes both at once
         profile = self.profile
-        if profile.has_output_format:
-            return "native"
-        return "tool" if profile.forces_tools else "prompted"
+        is_possible = profile.output != "tool" or profile.forces_tools
+        return profile.output if is_possible else "prompted"
 
     def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once, as in `Provider.respond`; a pause of the service is no end."""

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from notebook_agents.providers.output_format import OutputMode
+
 __all__ = ["AnthropicProfile", "anthropic_profile"]
 
 
@@ -30,8 +32,9 @@ class AnthropicProfile:
         Whether it takes ``temperature``, ``top_p`` and ``top_k``.
     forces_tools : bool
         Whether it can be made to call a tool.
-    has_output_format : bool
-        Whether the service can hold its answer to a JSON schema.
+    output : {"native", "tool", "prompted"}
+        How it is asked for an answer of a given shape: by the service's own
+        means, as the arguments of a tool, or in words.
 
     Examples
     --------
@@ -47,13 +50,13 @@ class AnthropicProfile:
     is_adaptive: bool = False
     sends_sampling: bool = True
     forces_tools: bool = True
-    has_output_format: bool = False
+    output: OutputMode = "tool"
 
 
 _KNOWN: tuple[tuple[str, tuple[int, int], dict[str, Any]], ...] = (
     # family, since which version, what is different then; later ones win
-    (r"opus", (4, 1), {"has_output_format": True}),
-    (r".*", (4, 5), {"has_output_format": True}),
+    (r"opus", (4, 1), {"output": "native"}),
+    (r".*", (4, 5), {"output": "native"}),
     (r".*", (4, 6), {"is_adaptive": True}),
     (r".*", (4, 7), {"sends_sampling": False}),
     (r".*", (5, 0), {"thinking": "adaptive"}),

@@ -453,7 +453,7 @@ async def test_a_base_url_is_taken_as_people_write_it(server, end, path):
         ({}, "2026-10-21"),
         ({"base_url": "https://gateway.example/v1"}, "2023-06-01"),
         ({"version": "2023-06-01"}, "2023-06-01"),
-        ({"extra_headers": {"anthropic-version": "2030-01-01"}}, "2030-01-01"),
+        ({"extra_headers": {"Anthropic-Version": "2030-01-01"}}, "2030-01-01"),
     ],
 )
 def test_the_version_is_the_newest_at_home_and_the_oldest_elsewhere(options, version):

@@ -458,6 +458,7 @@ async def test_a_tool_without_parameters_has_an_empty_schema(server):
         ({"parallel_tool_calls": False, "tool_choice": "none"}, {"type": "none"}),
         ({"parallel_tool_calls": True}, None),
         ({"mode": "AUTO"}, None),
+        ({"tool_choice": ["add"]}, None),
     ],
     ids=str,
 )
@@ -849,15 +850,15 @@ async def test_a_service_without_a_cache_gets_no_marks(server):
     [
         ("claude-3-5-sonnet-20241022", {}),
         ("claude-opus-4-20250514", {}),
-        ("claude-opus-4-1-20250805", {"has_output_format": True}),
-        ("claude-haiku-4-5@20251001", {"has_output_format": True}),
+        ("claude-opus-4-1-20250805", {"output": "native"}),
+        ("claude-haiku-4-5@20251001", {"output": "native"}),
         (
             "us.anthropic.claude-opus-4-6-v1",
-            {"has_output_format": True, "is_adaptive": True},
+            {"output": "native", "is_adaptive": True},
         ),
         (
             "claude-opus-4-8",
-            {"has_output_format": True, "is_adaptive": True, "sends_sampling": False},
+            {"output": "native", "is_adaptive": True, "sends_sampling": False},
         ),
         ("claude-mythos-preview", {}),
         ("gpt-6", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -11,6 +12,7 @@ from notebook_agents import Agent, tool
 from notebook_agents.events import TokenEvent
 from notebook_agents.providers import AnthropicProvider
 from notebook_agents.providers._anthropic_schema import fit_schema
+from notebook_agents.providers.anthropic_profile import anthropic_profile
 from tests.providers.anthropic_wire import answer, failed, stream, thought, use
 from tests.providers.wire import wire_server
 
@@ -121,6 +123,28 @@ async def test_an_older_model_answers_by_a_tool_that_nobody_sees(server):
     assert result.tool_calls == []
     told = [e.text for e in result.events if isinstance(e, TokenEvent)]
     assert "".join(told) == OSLO
+
+
+@pytest.mark.parametrize(
+    ("model", "mode"),
+    [
+        ("claude-sonnet-5-5", "native"),
+        ("claude-haiku-4-5", "native"),
+        ("claude-opus-4-1", "native"),
+        ("claude-sonnet-4-20250514", "tool"),
+        ("qwen3", "tool"),
+    ],
+)
+def test_the_way_is_chosen_by_the_model(model, mode):
+    provider = AnthropicProvider(model)
+    assert provider.output_mode(has_tools=True) == mode
+    assert provider.output_mode(has_tools=False) == mode
+
+
+def test_who_cannot_be_made_to_call_a_tool_is_not_asked_for_one():
+    profile = replace(anthropic_profile("claude-opus-5-5"), output="tool")
+    provider = AnthropicProvider(profile=profile)
+    assert provider.output_mode(has_tools=False) == "prompted"
 
 
 @pytest.mark.parametrize(
