@@ -59,6 +59,11 @@ class _Growing:
     def kind(self) -> str:
         return str(self.block.get("type"))
 
+    def is_worth_sending(self) -> bool:
+        """Tell whether a service would take the block back."""
+        says_something = any(not piece.isspace() for piece in self.pieces)
+        return "type" in self.block and (self.kind != "text" or says_something)
+
     def whole(self) -> dict[str, Any]:
         """Give the block as it would have come in one piece."""
         said = "".join(self.pieces)
@@ -93,7 +98,7 @@ class MessagesReply:
         self._keep = keep
         self._output_tool = request.output.tool if request.output else ""
         self._blocks: list[_Growing] = []
-        self._by_index: dict[Any, _Growing] = {}
+        self._by_index: dict[str, _Growing] = {}
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls = ToolDeltas()
@@ -226,7 +231,7 @@ class MessagesReply:
     def _begin(self, event: Mapping[str, Any], pieces: list[Piece]) -> None:
         block = _Growing(len(self._blocks), dict(_dict(event.get("content_block"))))
         self._blocks.append(block)
-        self._by_index[event.get("index")] = block
+        self._by_index[str(event.get("index"))] = block
         if block.kind == "tool_use":
             told = {"name": block.block.get("name")}
             call_id = block.block.get("id")
@@ -239,7 +244,7 @@ class MessagesReply:
     def _grow(self, event: Mapping[str, Any], pieces: list[Piece]) -> None:
         delta = _dict(event.get("delta"))
         kind = delta.get("type")
-        block = self._by_index.get(event.get("index"))
+        block = self._by_index.get(str(event.get("index")))
         if block is None:  # some gateways leave out how it began
             begun = {"type": "thinking" if kind == "thinking_delta" else "text"}
             self._begin({**event, "content_block": begun}, pieces)
@@ -296,11 +301,8 @@ class MessagesReply:
     def _to_send_back(self) -> tuple[Block, ...]:
         """Give all blocks as they came, but for texts that say nothing."""
         said = self._request.said if isinstance(self._request, Continuation) else ()
-        blocks = [block.whole() for block in self._blocks]
         return said + tuple(
-            block
-            for block in blocks
-            if block.get("type") != "text" or str(block.get("text")).strip()
+            block.whole() for block in self._blocks if block.is_worth_sending()
         )
 
     def _check(self, event: Mapping[str, Any], name: str) -> None:

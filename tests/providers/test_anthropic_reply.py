@@ -223,6 +223,47 @@ async def test_what_is_not_known_is_skipped(server, provider, odd):
     assert (reply.text, reply.tool_calls, reply.stop_reason) == ("a", (), "stop")
 
 
+anything = st.recursive(
+    st.sampled_from([None, True, 1, 1.5, "", "x", "text", "tool_use", "thinking"]),
+    lambda inner: st.lists(inner, max_size=2)
+    | st.dictionaries(
+        st.sampled_from(
+            ["type", "text", "thinking", "partial_json", "id", "name", "input",
+             "citation", "usage", "stop_reason", "output_tokens"]
+        ),
+        inner,
+        max_size=3,
+    ),
+    max_leaves=5,
+)  # fmt: skip
+odd_events = st.dictionaries(
+    st.sampled_from(["index", "content_block", "delta", "message", "usage"]),
+    anything,
+    max_size=4,
+).flatmap(
+    lambda facts: st.sampled_from(
+        ["message_start", "content_block_start", "content_block_delta",
+         "content_block_stop", "message_delta", "ping"]
+    ).map(lambda kind: {"type": kind, **facts})
+)  # fmt: skip
+
+
+@given(st.lists(odd_events, max_size=6))
+def test_events_of_odd_shapes_do_no_harm(events):
+    kept = []
+    reader = MessagesReply(
+        REQUEST,
+        ServiceFacts(name="x", url="http://x"),
+        keep=lambda *facts: kept.append(facts),
+    )
+    data = b"".join(event(each) for each in events)
+    reader.read(SseDecoder().feed(data + END))
+    reply = reader.reply()
+    assert isinstance(reply, ModelReply)
+    assert isinstance(reply.text, str)
+    assert all(isinstance(each, dict) for _, _, blocks in kept for each in blocks)
+
+
 # -------------------------------------------------------------------------- calls
 
 A1 = '{"a": 1, "b": 2}'
