@@ -23,6 +23,7 @@ _TAKEN = ("parallel_tool_calls", "reasoning_effort", "stop", "tool_choice", "top
 _SAMPLING = ("temperature", "top_p", "top_k")
 _OURS = ("messages", "model", "stream", "system", "tools")
 """What no parameter takes the place of."""
+_CHOICES = {"required": "any", "any": "any", "auto": "auto", "none": "none"}
 _EFFORTS = {"none": "low", "minimal": "low"}
 """Efforts that other services know, as the nearest one here."""
 _CACHED_TURNS = 2
@@ -100,7 +101,7 @@ def written(
     """
     asked = _Asked(request, without)
     tools = [*map(_tool, request.tools), *(extra.get("tools") or ())]
-    choice = _choice(asked, profile)
+    choice = _choice(asked, profile, has_tools=bool(tools))
     thinking = _thinking(asked, profile, extra, is_forced=_is_forced(choice))
     if "thinking" in without:
         thinking = {}
@@ -121,7 +122,7 @@ def written(
         "system": [{"type": "text", "text": system}] if system else None,
         "messages": conversation.messages,
         "tools": tools,
-        "tool_choice": choice if tools else None,
+        "tool_choice": choice,
         "thinking": thinking,
         "output_config": _output_config(asked, request, profile, without),
     }
@@ -175,25 +176,26 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _choice(asked: _Asked, profile: AnthropicProfile) -> dict[str, Any] | None:
+def _choice(
+    asked: _Asked, profile: AnthropicProfile, *, has_tools: bool
+) -> dict[str, Any] | None:
     """Give the choice of tools; a bare name is that tool."""
-    given, parallel = (
-        asked.pop("tool_choice", None),
-        asked.pop("parallel_tool_calls", 1),
-    )
+    given = asked.pop("tool_choice", None)
+    is_single = asked.pop("parallel_tool_calls", None) is False
+    if not has_tools:
+        return None
     if isinstance(given, Mapping):
         function = given.get("function")
         name = function.get("name") if isinstance(function, Mapping) else None
         given = name or given.get("name") or given.get("type")
-    kinds = {"required": "any", "any": "any", "auto": "auto", "none": "none"}
     choice: dict[str, Any] | None = None
     if isinstance(given, str):
-        kind = kinds.get(given)
+        kind = _CHOICES.get(given)
         choice = {"type": kind} if kind else {"type": "tool", "name": given}
     if _is_forced(choice) and not profile.forces_tools:
         asked.dropped.append("forced tool_choice")
         choice = None
-    if parallel is False and (choice is None or choice["type"] != "none"):
+    if is_single and (choice is None or choice["type"] != "none"):
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     return choice
 
@@ -230,7 +232,8 @@ def _thinking(
 
 def _room(thinking: Mapping[str, Any], profile: AnthropicProfile) -> int:
     """Give the tokens that thoughts may take, beside the answer."""
-    if not thinking or thinking["type"] == "disabled":
+    thinks = thinking.get("type", profile.thinking)  # some do unless told otherwise
+    if thinks in {None, "disabled"}:
         return 0
     budget = thinking.get("budget_tokens")
     return budget if isinstance(budget, int) else profile.thinking_tokens

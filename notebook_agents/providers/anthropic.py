@@ -38,7 +38,9 @@ _NOT_TAKEN = r"\b.*(deprecated|not supported|unsupported|not permitted|cannot|re
 _REFUSED = {
     "cache_control": re.compile(r"cache_control"),
     "effort": re.compile(r"effort" + _NOT_TAKEN + r"|not support the effort"),
-    "forced tool_choice": re.compile(r"tool_choice"),
+    "forced tool_choice": re.compile(
+        r"tool_choice.*(not supported|unsupported|not permitted|forces tool use)"
+    ),
     "output format": re.compile(
         r"output_config\.format|output_format|(?i:structured output|grammar|schema is too)"
     ),
@@ -109,7 +111,7 @@ class AnthropicProvider(HttpProvider):
         extra_body: Mapping[str, Any] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        if cache not in {"5m", "1h", None}:
+        if cache not in ("5m", "1h", None):
             message = f'cache is "5m", "1h" or None, not {cache!r}.'
             raise AgentConfigurationError(message)
         super().__init__(base_url, model or "claude-sonnet-5-5", api_key, **options)

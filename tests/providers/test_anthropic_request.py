@@ -579,6 +579,12 @@ async def test_who_must_call_a_tool_at_once_does_not_think(server):
     assert (body["thinking"], body["max_tokens"]) == ({"type": "disabled"}, 9)
 
 
+async def test_a_choice_without_tools_stops_nobody_from_thinking(server):
+    asked = request(tool_calling={"tool_choice": "required"})
+    body = await body_of(server, made(server, "claude-haiku-5-5"), asked)
+    assert body["thinking"] == ADAPTIVE
+
+
 async def test_a_profile_may_be_given(server):
     profile = anthropic_profile("claude-haiku-4-5")
     provider = made(server, "my-own", profile=profile)
@@ -718,6 +724,25 @@ async def test_a_model_that_turns_out_not_to_be_forced_is_not(server):
     _ = [delta async for delta in provider.respond(asked)]
     bodies = [sent.body for sent in server.requests]
     assert [body.get("tool_choice") for body in bodies] == [{"type": "any"}, None]
+
+
+async def test_a_choice_of_a_tool_that_there_is_not_is_an_error(server):
+    provider = made(server, "claude-haiku-4-5")
+    asked = request(tools=[ADD], tool_calling={"tool_choice": "nope"})
+    refusal = "tool_choice: Tool 'nope' not found in provided tools"
+    server.say(failed(400, "invalid_request_error", refusal))
+    with pytest.raises(AgentProviderError, match="'nope' not found"):
+        _ = [delta async for delta in provider.respond(asked)]
+
+
+async def test_who_thinks_unasked_keeps_the_room_for_it(server):
+    provider = made(server, "claude-opus-5-5")
+    refusal = '"thinking.type.disabled" is not supported for this model.'
+    server.say(failed(400, "invalid_request_error", refusal), answer("ok"))
+    params = {"thinking": {"type": "disabled"}}
+    _ = [d async for d in provider.respond(request(params=params, max_tokens=10))]
+    limits = [sent.body["max_tokens"] for sent in server.requests]
+    assert limits == [10, 10 + ROOM]
 
 
 async def test_the_limit_is_what_the_service_says_it_can_be(server):
