@@ -27,7 +27,7 @@ from notebook_agents.errors import (
     OutputValidationError,
     RunCancelledError,
 )
-from notebook_agents.events import Event, TokenEvent
+from notebook_agents.events import Event
 from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.messages import Message
