@@ -68,6 +68,8 @@ class RunJournal:
         What is known of it.
     settings : mapping
         What it was begun with, as JSON values.
+    turn : str
+        Key of the turn that it writes.
     has_begun : bool, default False
         Whether it is there already, and is gone on with.
     """
@@ -79,12 +81,13 @@ class RunJournal:
         run: UnfinishedRun,
         *,
         settings: Mapping[str, Any],
+        turn: str,
         has_begun: bool = False,
     ) -> None:
         self._journal = journal
         self._scope = scope
         self._run = run
-        self._settings = settings
+        self._begun = {"kind": "begun", "settings": dict(settings), "turn": turn}
         self._has_begun = has_begun
         self.is_lost = False
         """Whether it cannot be written any more: the run may be somebody else's."""
@@ -136,7 +139,7 @@ class RunJournal:
 
     async def _begin(self, first: Record) -> None:
         run_id = self._run["run_id"]
-        records = [{"kind": "begun", "settings": dict(self._settings)}, first]
+        records = [self._begun, first]
 
         def begin() -> None:
             self._journal.begin(self._scope, self._run)
@@ -169,6 +172,8 @@ class Resumed:
         What is known of it.
     settings : mapping
         What it was begun with, as JSON values.
+    turn : str
+        Key of the turn that it writes.
     steps : sequence of PastStep
         Its replies, oldest first; the last may have calls without results.
     """
@@ -176,6 +181,7 @@ class Resumed:
     journal: Journal
     run: UnfinishedRun
     settings: Mapping[str, Any]
+    turn: str
     steps: Sequence[PastStep]
 
 
@@ -217,23 +223,29 @@ def open_run(
     if isinstance(message, Resumed):
         run, kept, steps = message.run, message.settings, message.steps
         journal: Journal | None = message.journal
+        turn = message.turn
     else:
         run, kept, steps = _new_entry(agent, message), settings, ()
-        journal = journal_of(memory)
+        journal, turn = journal_of(memory), run["run_id"]
     run_id = run["run_id"]
     if journal is None or not isinstance(memory, MemorySession):
         return OpenedRun(run_id=run_id, prompt=run["prompt"], memory=memory)
     if memory.turn_key is None:
         # Should the process be killed between storing the turn and forgetting
         # the run, the turn is stored again, in its place.
-        memory = memory.turn(run_id)
+        memory = memory.turn(turn)
     has_begun = isinstance(message, Resumed)
     return OpenedRun(
         run_id=run_id,
         prompt=run["prompt"],
         memory=memory,
         journal=RunJournal(
-            journal, memory.scope, run, settings=kept, has_begun=has_begun
+            journal,
+            memory.scope,
+            run,
+            settings=kept,
+            turn=memory.turn_key or turn,
+            has_begun=has_begun,
         ),
         steps=steps,
     )
@@ -287,8 +299,14 @@ def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Res
     if not journal.claim(number, owner=owner, instead_of=run["owner"]):
         message = f"The run {number} has just been resumed elsewhere."
         raise AgentConfigurationError(message)
-    settings, steps = _read(journal.read(number))
-    return Resumed(journal, {**run, "owner": owner}, settings, steps)
+    begun, steps = _read(journal.read(number))
+    return Resumed(
+        journal,
+        {**run, "owner": owner},
+        begun["settings"],
+        begun["turn"] or number,
+        steps,
+    )
 
 
 def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
@@ -327,13 +345,13 @@ def _chosen(runs: Sequence[UnfinishedRun], run_id: str | None) -> UnfinishedRun:
     raise AgentConfigurationError(message)
 
 
-def _read(records: Sequence[Record]) -> tuple[Mapping[str, Any], list[PastStep]]:
-    settings: Mapping[str, Any] = {}
+def _read(records: Sequence[Record]) -> tuple[Record, list[PastStep]]:
+    begun: Record = {"settings": {}, "turn": ""}
     steps: list[PastStep] = []
     calls: dict[str, PastCall] = {}
     for record in records:
         if record["kind"] == "begun":
-            settings = record["settings"]
+            begun = record
         elif record["kind"] == "reply":
             calls = {}
             steps.append(PastStep(_reply(record), calls))
@@ -342,7 +360,7 @@ def _read(records: Sequence[Record]) -> tuple[Mapping[str, Any], list[PastStep]]
         else:
             facts = (record["content"], record["status"], record["seconds"])
             calls[record["call_id"]] = PastCall(*facts)
-    return settings, steps
+    return begun, steps
 
 
 def _reply(record: Record) -> ModelReply:

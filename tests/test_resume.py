@@ -286,6 +286,21 @@ async def test_killed_when_the_turn_was_stored_already(tmp_path, later):
     assert agent.ran == []
 
 
+async def test_the_turn_of_a_cell_is_written_where_the_cell_writes_it(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        agent = Agent(Silent([call("first")]), {TOOLS})
+        agent.run_sync("Do it", memory=memory.turn("cell-1"))
+        """,
+    )
+    agent = later("Done.", "Done anew.")
+    await agent.resume()
+    await agent.run("Do it", memory=agent.memory.turn("cell-1"))
+    contents = [message["content"] for message in agent.memory.messages]
+    assert contents == ["Do it", "Done anew."]
+
+
 async def test_a_run_that_was_cut_off_twice_goes_on(tmp_path, later):
     kill_at(
         tmp_path,
