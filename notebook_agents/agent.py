@@ -68,8 +68,8 @@ class Agent(Resumable[T]):
     Parameters
     ----------
     client : str or BaseProvider, optional
-        ``"provider:model"``, or a provider. Left out, the first run chooses
-        a model from the environment, and says which.
+        ``"provider:model"``, a provider or an `LLMClient`. Left out, the first
+        run chooses a model from the environment, and says which.
     tools : iterable of callable, optional
         Functions the model may call; a later one replaces an earlier one of
         the same name.

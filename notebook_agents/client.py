@@ -185,16 +185,11 @@ class LLMClient(OpenAICompatibleProvider):
         Raises
         ------
         AgentConfigurationError
-            If a stream is asked for.
+            If the request cannot be sent as it is.
         AgentProviderError
             If the service cannot be reached, refuses, or sends no reply.
         """
-        if more.get("stream"):
-            message = (
-                "chat_completions() gives whole replies. For a stream, ask an agent: "
-                "Agent(client).stream(...)."
-            )
-            raise AgentConfigurationError(message)
+        _check(messages, more)
         asked = {
             "messages": list(messages),
             "tools": list(tools) if tools else None,
@@ -215,6 +210,11 @@ class LLMClient(OpenAICompatibleProvider):
                 }
             )
 
+        try:
+            body()
+        except (TypeError, ValueError) as error:
+            message = f"The request cannot be written as JSON: {error}."
+            raise AgentConfigurationError(message) from error
         reply = await self._fetch(
             "POST", self._path(), body, max_retries=max_retries, is_chat=True
         )
@@ -246,7 +246,9 @@ class LLMClient(OpenAICompatibleProvider):
         AgentProviderError
             If the service cannot be reached, refuses, or sends no vectors.
         """
-        if isinstance(input_texts, str):
+        if isinstance(input_texts, str) or not all(
+            isinstance(text, str) for text in input_texts
+        ):
             message = "embeddings() takes a list of texts: embeddings([text])."
             raise AgentConfigurationError(message)
         vectors: list[list[float]] = []
@@ -331,3 +333,19 @@ class LLMClient(OpenAICompatibleProvider):
         if is_error(reply):
             raise refused(status_of(reply), reply, self._facts(access))
         return reply
+
+
+def _check(messages: object, more: Mapping[str, Any]) -> None:
+    message = ""
+    if more.get("stream"):
+        message = (
+            "chat_completions() gives whole replies. For a stream, ask an agent: "
+            "Agent(client).stream(...)."
+        )
+    elif isinstance(messages, str | Mapping):
+        message = (
+            'Pass a list of messages: [{"role": "user", "content": "Hello"}], as '
+            "OpenAI spells them."
+        )
+    if message:
+        raise AgentConfigurationError(message)

@@ -135,6 +135,18 @@ async def test_a_stream_is_not_to_be_had_here(server):
     assert server.requests == []
 
 
+@pytest.mark.parametrize("messages", ["Hi", {"role": "user", "content": "Hi"}])
+async def test_messages_are_a_list(server, messages):
+    with pytest.raises(AgentConfigurationError, match="Pass a list of messages"):
+        await client(server).chat_completions(messages)
+
+
+async def test_what_json_cannot_hold_is_not_sent(server):
+    with pytest.raises(AgentConfigurationError, match="cannot be written as JSON"):
+        await client(server).chat_completions(MESSAGES, [test_messages_are_a_list])
+    assert server.requests == []
+
+
 # ------------------------------------------------------------------ trying again
 
 
@@ -289,9 +301,10 @@ async def test_vectors_that_are_missing_are_an_error(server, reply):
         await client(server).embeddings(["a", "b"])
 
 
-async def test_one_text_is_no_list(server):
+@pytest.mark.parametrize("texts", ["abc", ["a", None], [b"a"]])
+async def test_one_text_is_no_list(server, texts):
     with pytest.raises(AgentConfigurationError, match=r"embeddings\(\[text\]\)"):
-        await client(server).embeddings("abc")
+        await client(server).embeddings(texts)
 
 
 async def test_a_model_that_embeds_is_needed(server):
