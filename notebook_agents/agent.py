@@ -68,7 +68,7 @@ class Agent(Resumable[T]):
     Parameters
     ----------
     client : str or BaseProvider, optional
-        ``"provider:model"``, a provider or an `LLMClient`. Left out, the first
+        ``"provider:model"``, a provider or an `LLMClient`; left out, the first
         run chooses a model from the environment, and says which.
     tools : iterable of callable, optional
         Functions the model may call; a later one replaces an earlier one of
@@ -83,9 +83,8 @@ class Agent(Resumable[T]):
         Overrides such as ``{"tool_choice": "required"}`` or
         ``{"parallel_tool_calls": False}``.
     output_type : type, optional
-        The type that answers shall have: a pydantic model, a dataclass, a
-        TypedDict, an Enum, a plain type, or a list, dict or union of these.
-        ``result.output`` is the value, of that type.
+        The type of answers, such as a pydantic model, a dataclass, an Enum, an
+        int, or a list or union of these; ``result.output`` is the value.
     output_retries : int, default 2
         How often the model may correct an answer that is not of that type.
     max_tokens : int, default 1024

@@ -96,7 +96,8 @@ class OutputType:
         adapted = None
         if not isinstance(annotation, str) and not inspect.isroutine(annotation):
             adapted = adapt(Parameter(name=KEY, annotation=annotation), scope)
-        if adapted is None or adapted.doubt is not None:
+        # A tool may be given a live object by its name; an answer is a value.
+        if adapted is None or adapted.doubt is not None or adapted.kinds:
             message = (
                 f"output_type={_shown(annotation)} cannot be read from JSON"
                 f"{_reason(annotation)}. Pass a pydantic model, a dataclass, a "

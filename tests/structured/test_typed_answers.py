@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal, Optional
 
+import pandas as pd
 import pytest
 import typing_extensions
 from pydantic import BaseModel, Field, RootModel, field_validator
@@ -208,6 +209,13 @@ def test_the_part_that_json_cannot_carry_is_named():
 
     with pytest.raises(AgentConfigurationError, match="Odd"):
         agent(output_type=list[Odd])
+
+
+def test_an_answer_is_a_value_and_not_the_name_of_one():
+    """A tool takes a DataFrame by its name; a model cannot give one."""
+    for kind in (pd.DataFrame, list[pd.DataFrame], pd.DataFrame | None):
+        with pytest.raises(AgentConfigurationError, match="DataFrame"):
+            agent(output_type=kind)
 
 
 async def test_a_run_refuses_such_a_type_before_anything_is_sent():
