@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import signal
 import threading
 import time
@@ -27,16 +28,18 @@ from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.jupyter.form_card import FormCard
 from notebook_agents.jupyter.html import ToolCard, tool_card
 from notebook_agents.jupyter.stack import stacked
-from notebook_agents.tools import execution
+from notebook_agents.jupyter.variables import NotebookVariables
+from notebook_agents.tools import execution, generators
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import Outcome, execute
+from notebook_agents.tools.variables import Variables
 
 __all__ = ["ToolForm"]
 
 Bundle = dict[str, Any]
 
-_OURS = {__file__, execution.__file__}
+_OURS = {__file__, execution.__file__, generators.__file__}
 NOTHING: Bundle = {"text/plain": ""}
 
 
@@ -123,7 +126,8 @@ class _Trial:
     def _run(self, said: Mapping[str, Any]) -> None:
         try:
             args = changed_args(self._fields, self._before, said.get("changes"))
-            bound = self._definition.rebind(args)
+            here = Variables(NotebookVariables(kernel.shell()))
+            bound = self._definition.rebind(args, here)
         except ToolArgumentsError as error:
             what = f"Invalid arguments for {self._definition.name!r}: "
             text = encodable(str(error).removeprefix(what))
@@ -204,7 +208,10 @@ def _interruptible(func: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with kernel.on_interrupt(signal.default_int_handler):
-            return func(*args, **kwargs)
+            value = func(*args, **kwargs)
+            if inspect.isgenerator(value):  # its work is done while it is read
+                return generators.read(value, lambda _: None, lambda: False)
+            return value
 
     return call
 

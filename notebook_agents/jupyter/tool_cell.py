@@ -219,18 +219,19 @@ def _is_future(node: ast.stmt) -> bool:
 
 
 def _said(agent: Agent, added: Sequence[ToolDefinition], removed: Sequence[str]) -> str:
-    parts = [f"added {', '.join(map(_signature, added))}"] if added else []
+    signatures = [_signature(agent, definition) for definition in added]
+    parts = [f"added {', '.join(signatures)}"] if added else []
     if removed:
         parts.append(f"removed {', '.join(removed)}")
     nothing = "the cell defines no function, so nothing was added"
     return f"{agent.name}: {'; '.join(parts) or nothing}"
 
 
-def _signature(definition: ToolDefinition) -> str:
+def _signature(agent: Agent, definition: ToolDefinition) -> str:
     parameters = definition.schema["function"]["parameters"].get("properties", {})
     call = f"{definition.name}({', '.join(parameters)})"
+    if not agent.asking.may_ask([definition], agent.policy):
+        return call
     rule = definition.approval
-    if callable(rule):
-        return f"{call} [may ask]"
-    asks = definition.risk != "read" if rule == "risky" else bool(rule)
-    return f"{call} [asks]" if asks else call
+    is_sure = definition.risk != "read" if rule == "risky" else rule is True
+    return f"{call} [asks]" if is_sure else f"{call} [may ask]"

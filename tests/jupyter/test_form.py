@@ -25,8 +25,10 @@ TOOLS = '''
 import asyncio, threading, time
 from pathlib import Path
 from IPython.display import display, HTML
+import pandas as pd
 from notebook_agents import tool
 log = []
+sales = pd.DataFrame({"n": [1, 2]})
 
 @tool(risk="read")
 def add(a: int, b: int = 1) -> int:
@@ -55,6 +57,17 @@ def nothing(): pass
 @tool(thread=True)
 def apart() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+@tool
+def total(frame: pd.DataFrame, column: str = "n") -> int:
+    return int(frame[column].sum())
+
+@tool
+def count(path: str):
+    Path(path).touch()
+    for number in range(60):
+        yield number
+        time.sleep(1)
 
 @tool
 def plus(a: int, b: int = 1) -> int:
@@ -290,6 +303,17 @@ def test_what_does_not_fit_is_said_and_the_form_stays(kernel):
 
 
 @pytest.mark.notebook
+def test_a_variable_of_the_notebook_is_given_by_its_name(kernel):
+    with form_of(kernel, "total.form()") as screen:
+        screen.send(kind="run", n="1", changes={"frame": "log"})
+        screen.wait(lambda: len(screen.said) == 2)
+        assert "'log' is a list, not a DataFrame" in screen.said[1]["text"]
+        screen.said.clear()
+        _, result = screen.run(frame="sales")
+    assert result == {"text/plain": "3"}
+
+
+@pytest.mark.notebook
 def test_clicks_that_are_repeated_run_the_tool_once(kernel):
     with form_of(kernel, "add.form()") as screen:
         for _ in range(5):
@@ -323,7 +347,7 @@ def test_a_form_can_be_closed(kernel):
 
 
 @pytest.mark.notebook
-@pytest.mark.parametrize("name", ["block", "hang"])
+@pytest.mark.parametrize("name", ["block", "hang", "count"])
 def test_stop_ends_a_tool_and_not_the_kernel(kernel, name, tmp_path, wait_until):
     began = tmp_path / "began"
     kernel.run("log.clear()")
@@ -335,7 +359,8 @@ def test_stop_ends_a_tool_and_not_the_kernel(kernel, name, tmp_path, wait_until)
         form, _ = screen.outputs.values()
     assert "failed" in form["text/plain"]
     assert "KeyboardInterrupt" in form["text/plain"]
-    assert kernel.run("print(log, 6 * 7)").text.strip() == "['cleaned up'] 42"
+    cleaned = [] if name == "count" else ["cleaned up"]
+    assert kernel.run("print(log, 6 * 7)").text.strip() == f"{cleaned} 42"
     # Not a word of the code, which the traceback shows again.
     code = "print('g' + 'o', flush=True); time.sleep(30)"
     stopped = kernel.run(code, stop_at="go")

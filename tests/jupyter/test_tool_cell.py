@@ -73,6 +73,17 @@ def test_the_line_says_which_calls_ask(notebook):
     )
 
 
+def test_what_the_agent_itself_says_about_asking_counts():
+    notebook = executed(
+        "one = Agent('local', approval_tools=['wipe'], name='one')",
+        "two = Agent('local', policy='allow', name='two')",
+        "%%tool one\ndef wipe(): 'x'\ndef look(): 'x'",
+        "%%tool two --approval\ndef clear(): 'x'",
+    )
+    assert shown(notebook.cells[3]) == "one: added wipe() [may ask], look()"
+    assert shown(notebook.cells[4]) == "two: added clear()"
+
+
 def test_options_of_the_line_win_over_the_decorator(notebook):
     tools = shown(notebook.cells[5])
     assert "'remove': (True, 'write')" in tools
