@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import threading
 
 import pytest
 
+from notebook_agents.jupyter import input_box
 from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter, WaiterGone
 
@@ -136,3 +138,23 @@ async def test_a_cancellation_reaches_what_is_awaited(cell):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert done == ["cancelled"]
+
+
+def _name(thread: threading.Thread) -> str:
+    return thread.name
+
+
+def test_a_prompt_that_is_interrupted_early_interrupts_nothing_later(
+    monkeypatch, wait_until
+):
+    """What ends an expired prompt is an interrupt too."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(input_box, "_forget_typed_ahead", stop)
+    with Cell().handler() as cell:
+        with pytest.raises(KeyboardInterrupt):
+            input_box._input_until(lambda: True, "?")
+        wait_until(lambda: "input box" not in map(_name, threading.enumerate()))
+    assert cell.told == []

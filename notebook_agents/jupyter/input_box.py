@@ -104,10 +104,11 @@ def _input_until(is_over: Callable[[], bool], prompt: str) -> str | None:
                     _interrupt_main()
                     return
 
-    threading.Thread(target=watch, name="input box", daemon=True).start()
-    _forget_typed_ahead()
     try:
         try:
+            # In here: a watcher that was left behind would interrupt other cells.
+            threading.Thread(target=watch, name="input box", daemon=True).start()
+            _forget_typed_ahead()
             return input(prompt)
         finally:
             with lock:
