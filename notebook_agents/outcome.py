@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from notebook_agents.events import Event
+from notebook_agents.events import Event, TokenEvent
 from notebook_agents.messages import Message, to_dicts
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
@@ -51,6 +52,7 @@ def outcome_of(
     AgentResult
         The outcome.
     """
+    told = [event for event in events if not isinstance(event, TokenEvent)]
     new = to_dicts([Message("user", turn.prompt), *turn.said])
     usage = turn.usage
     return AgentResult(
@@ -64,13 +66,13 @@ def outcome_of(
         reasoning_tokens=usage.reasoning_tokens,
         cost=cost,
         steps=turn.step,
-        tool_calls=tool_calls_of(events),
-        approvals=approvals_of(events),
-        errors=[*errors_of(events), *errors],
+        tool_calls=tool_calls_of(told),
+        approvals=approvals_of(told),
+        errors=[*errors_of(told), *errors],
         stop_reason=turn.stop_reason,
         is_blocked=turn.stop_reason == "blocked",
         run_id=turn.origin.run_id,
-        trace_id=uuid.uuid4().hex,
+        trace_id=secrets.token_hex(16),
         message_id=str(uuid.uuid4()),
         latency_ms=round(seconds * 1000),
         model=model_label(turn.provider),

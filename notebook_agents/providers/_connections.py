@@ -167,7 +167,7 @@ def check_certificates(verify: Verify) -> None:
     Parameters
     ----------
     verify : bool, str, path or SSLContext
-        As in `shared_transport`.
+        As in `shared_wire`.
 
     Raises
     ------

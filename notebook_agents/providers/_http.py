@@ -193,10 +193,15 @@ class _ClientWire:
             method, url, headers=headers, content=body, timeout=limits
         )
         response = await self._client.send(request, stream=True)
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if name != "content-encoding"  # it is unpacked by the client
+        }
         return Head(
             status=response.status_code,
-            headers=response.headers,
-            body=cast("AsyncGenerator[bytes, None]", response.aiter_raw()),
+            headers=headers,
+            body=cast("AsyncGenerator[bytes, None]", response.aiter_bytes()),
             close=response.aclose,
         )
 
