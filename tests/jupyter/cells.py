@@ -60,9 +60,16 @@ def _text(output: Any) -> str:
     return str(output["data"].get("text/plain", ""))
 
 
+NO_CARDS = """
+import notebook_agents.jupyter.approval as asking
+asking.READY_SECONDS = asking.LATE_SECONDS = 0.1
+"""
+"""No card will say that it is on screen, so nothing need wait for one."""
+
+
 @contextlib.contextmanager
 def attended_kernel() -> Iterator[FrontEnd]:
     """Start a kernel with a person at a front end that shows no widgets."""
     with running_kernel() as manager, front_end_of(manager) as front_end:
-        assert front_end.run(SETUP).status == "ok"
+        assert front_end.run(SETUP + NO_CARDS).status == "ok"
         yield front_end
