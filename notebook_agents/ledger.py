@@ -65,20 +65,6 @@ class Totals:
             seconds=self.seconds + times * other.seconds,
         )
 
-    @classmethod
-    def of(cls, result: AgentResult[Any]) -> Totals:
-        """Count one run."""
-        return cls(
-            runs=1,
-            model_calls=result.steps,
-            tool_calls=len(result.tool_calls),
-            prompt_tokens=result.prompt_tokens,
-            completion_tokens=result.completion_tokens,
-            reasoning_tokens=result.reasoning_tokens,
-            cost=result.cost,
-            seconds=result.latency_ms / 1000,
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFacts:
@@ -146,7 +132,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._totals: dict[str, Totals] = {}
+        self._sums: dict[str, dict[str, Any]] = {}
+        """The fields of `Totals`, by model; a value for each run takes longer."""
         self._runs: deque[RunFacts] = deque(maxlen=MOST_RUNS)
 
     def add(self, result: AgentResult[Any]) -> None:
@@ -157,9 +144,9 @@ class Ledger:
         result : AgentResult
             Its outcome, good or not.
         """
-        totals, facts = Totals.of(result), RunFacts.of(result)
+        counts, facts = _counts(result), RunFacts.of(result)
         for ledger in (self, _PROCESS):
-            ledger._add(result.model, totals)  # noqa: SLF001 - of the same class
+            ledger._add(result.model, counts)  # noqa: SLF001 - of the same class
         with self._lock:
             self._runs.append(facts)
 
@@ -172,16 +159,18 @@ class Ledger:
             The keys are ``provider:model``.
         """
         with self._lock:
-            return dict(self._totals)
+            return {model: Totals(**sums) for model, sums in self._sums.items()}
 
     def runs(self) -> list[RunFacts]:
         """Give the latest runs, oldest first."""
         with self._lock:
             return list(self._runs)
 
-    def _add(self, model: str, totals: Totals) -> None:
+    def _add(self, model: str, counts: Mapping[str, float]) -> None:
         with self._lock:
-            self._totals[model] = self._totals.get(model, Totals()).plus(totals)
+            sums = self._sums.setdefault(model, {})
+            for name, count in counts.items():
+                sums[name] = sums.get(name, 0) + count
 
 
 _PROCESS = Ledger()
@@ -196,6 +185,20 @@ def process_totals() -> dict[str, Totals]:
         The keys are ``provider:model``.
     """
     return _PROCESS.totals()
+
+
+def _counts(result: AgentResult[Any]) -> dict[str, float]:
+    """Count one run; its cost only where that is known."""
+    counts = {
+        "runs": 1,
+        "model_calls": result.steps,
+        "tool_calls": len(result.tool_calls),
+        "prompt_tokens": result.prompt_tokens,
+        "completion_tokens": result.completion_tokens,
+        "reasoning_tokens": result.reasoning_tokens,
+        "seconds": result.latency_ms / 1000,
+    }
+    return counts if result.cost is None else counts | {"cost": result.cost}
 
 
 def _steps(events: Sequence[Event]) -> Iterator[StepFacts]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,7 +122,9 @@ class Turn:
     """Why the turn ended."""
     is_finished: bool = field(default=False, init=False)
     """Whether the final answer has been written down."""
-    mistakes: Counter[str] = field(default_factory=Counter, init=False)
+    mistakes: defaultdict[str, int] = field(
+        default_factory=lambda: defaultdict(int), init=False
+    )
     """How often the model was told to try a tool again."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
