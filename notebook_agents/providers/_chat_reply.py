@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from notebook_agents.errors import (
-    AgentProviderError,
-    ContentFilteredError,
-)
 from notebook_agents.messages import Usage
-from notebook_agents.providers._failures import Failure, ServiceFacts, unreadable
+from notebook_agents.providers._failures import ServiceFacts, blocked, unreadable
 from notebook_agents.providers._reading import joined, parsed
 from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._sse import SseRecord
@@ -159,7 +155,8 @@ class ChatReply:
         if stop == "content_filter":
             calls = ()  # their arguments may be cut
             if not text:
-                raise self._blocked()
+                failure = blocked(self._finish, self._service)
+                raise failure
         if self._is_refusal:
             stop = "refusal"
         elif calls and stop != "length":
@@ -266,16 +263,6 @@ class ChatReply:
         self._finish = str(finish)
         if self._finish in _FAILED_FINISHES:
             raise refused(503, chunk, self._service)
-
-    # What can be wrong with it.
-
-    def _blocked(self) -> Failure:
-        name = self._service.name
-        message = (
-            f"{name} blocked the whole reply ({self._finish}). Ask in other words."
-        )
-        error: AgentProviderError = ContentFilteredError(message, provider=name)
-        return Failure(error, "blocked")
 
 
 def _thought_of(delta: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 __all__ = ["encode", "fit_id", "fit_name"]
 
 _FIT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
-_FIT_ID = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
+_FIT_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -59,12 +59,12 @@ def fit_name(name: str) -> str:
 
 
 def fit_id(identifier: str) -> str:
-    """Give an identifier of letters, digits, ``_`` and ``-`` only.
+    """Give an identifier of 1 to 64 letters, digits, ``_`` and ``-``.
 
     Parameters
     ----------
     identifier : str
-        Of a call; those of other services may hold dots and colons.
+        Of a call; those of other services may be longer, or hold dots and colons.
 
     Returns
     -------
@@ -79,4 +79,4 @@ def fit_id(identifier: str) -> str:
     if _FIT_ID(identifier):
         return identifier
     digest = hashlib.blake2b(identifier.encode("utf-8", "replace"), digest_size=4)
-    return f"{_UNFIT.sub('_', identifier)}_{digest.hexdigest()}"
+    return f"{_UNFIT.sub('_', identifier)[:48]}_{digest.hexdigest()}"

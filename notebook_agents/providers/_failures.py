@@ -8,6 +8,7 @@ from typing import Any
 
 from notebook_agents.errors import (
     AgentProviderError,
+    ContentFilteredError,
     NotebookAgentsError,
     ProviderReplyError,
     ProviderTimeoutError,
@@ -19,6 +20,7 @@ __all__ = [
     "REDACTED",
     "Failure",
     "ServiceFacts",
+    "blocked",
     "cut",
     "redact",
     "unreachable",
@@ -90,6 +92,8 @@ class ServiceFacts:
         What to do if nobody answers there.
     missing_model_hint : str
         What to do if it has no such model.
+    missing_path_hint : str
+        What to do if there is nothing at the address.
     """
 
     name: str
@@ -98,6 +102,7 @@ class ServiceFacts:
     secrets: tuple[str, ...] = ()
     unreachable_hint: str = "Is the URL right, and the service running?"
     missing_model_hint: str = "Check its name."
+    missing_path_hint: str = "Check the base URL; most end in /v1."
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
@@ -180,6 +185,25 @@ def unreadable(said: bytes | str, service: ServiceFacts) -> Failure:
     return Failure(
         ProviderReplyError(message, provider=service.name), "unreadable reply"
     )
+
+
+def blocked(why: str, service: ServiceFacts) -> Failure:
+    """Say that the service showed nothing of a reply.
+
+    Parameters
+    ----------
+    why : str
+        Its word for the reason.
+    service : ServiceFacts
+        Whom it is about.
+
+    Returns
+    -------
+    Failure
+        With the error to raise.
+    """
+    message = f"{service.name} blocked the whole reply ({why}). Ask in other words."
+    return Failure(ContentFilteredError(message, provider=service.name), "blocked")
 
 
 _TRANSPORT: dict[Trouble, tuple[type[AgentProviderError], str, bool]] = {

@@ -115,7 +115,7 @@ def normalized_url(url: str) -> str:
     'http://localhost:8000/v1'
     """
     url = url.strip().rstrip("/")
-    for path in ("/chat/completions", "/messages"):
+    for path in ("/chat/completions", "/messages", "/responses"):
         url = url.removesuffix(path).rstrip("/")
     try:
         parts = urlsplit(url)

@@ -13,7 +13,7 @@ import base64
 import binascii
 import mimetypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -53,6 +53,8 @@ class MediaPart:
         Where it is, by HTTPS; empty if its bytes are here.
     name : str
         Name of the file, for people; may be empty.
+    detail : str
+        How closely to look at an image, such as ``"low"``; may be empty.
     """
 
     is_image: bool
@@ -60,6 +62,7 @@ class MediaPart:
     data: str = ""
     url: str = ""
     name: str = ""
+    detail: str = ""
 
     def text(self) -> str | None:
         """Give the words of a file of plain text; None if it is something else."""
@@ -150,8 +153,10 @@ def _part(part: Any) -> Part:
         return TextPart(part["text"])
     if kind == "image_url":
         image = part.get("image_url")
-        url = image.get("url") if isinstance(image, Mapping) else image
-        return _media(url, is_image=True)
+        if not isinstance(image, Mapping):
+            return _media(image, is_image=True)
+        found = _media(image.get("url"), is_image=True)
+        return replace(found, detail=str(image.get("detail") or ""))
     if kind == "file" and isinstance(part.get("file"), Mapping):
         file = part["file"]
         name = file.get("filename")

@@ -74,6 +74,7 @@ def refused(
         model=service.model,
         status=status or "an error",
         hint=service.missing_model_hint,
+        path_hint=service.missing_path_hint,
     )
     if words.message:
         sentence = f"{sentence} It said: {cut(words.message)}"
@@ -133,7 +134,10 @@ _RULES = (
     ),
     _Rule(
         ContentFilteredError,
-        _says(r"content_filter|content_policy|content management policy"),
+        _says(
+            r"content_filter|content_policy|content management policy"
+            r"|(usage|bio|cyber)[_ ]polic|policy_violation"
+        ),
         "{name} blocked the request because of its content rules.",
     ),
     _Rule(
@@ -175,8 +179,7 @@ _RULES = (
     _Rule(
         AgentProviderError,
         _status(404, 405),
-        "There is no chat service at {url} ({status}). Check the base URL; most end "
-        "in /v1.",
+        "There is no chat service at {url} ({status}). {path_hint}",
     ),
     _Rule(
         ContextLengthError,
@@ -218,7 +221,7 @@ _RULES = (
 )
 
 
-_STATUS_OF_KIND = {
+_STATUS_OF_WORD = {
     "invalid_request_error": 400,
     "billing_error": 402,
     "permission_error": 403,
@@ -227,8 +230,12 @@ _STATUS_OF_KIND = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+    "invalid_prompt": 400,
+    "server_error": 500,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
 }
-"""What Anthropic would have answered, had it not begun to stream."""
+"""What Anthropic and OpenAI would have answered, had they not begun to stream."""
 
 
 def _words_of(body: object) -> _Words:
@@ -275,7 +282,7 @@ def status_of(body: object) -> int:
             return 429
         if re.search(r"authentication|invalid_api_key", words.all):
             return 401
-        return _STATUS_OF_KIND.get(words.kind, 0)
+        return _STATUS_OF_WORD.get(words.code) or _STATUS_OF_WORD.get(words.kind, 0)
     return 0
 
 

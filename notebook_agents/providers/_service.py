@@ -7,6 +7,7 @@ to do. A subclass speaks one wire format.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import weakref
 from abc import abstractmethod
@@ -76,6 +77,7 @@ class HttpProvider(Provider):
     """Under what name the environment has the key that a request needs."""
     unreachable_hint = "Is the URL right, and the service running?"
     missing_model_hint = "Check its name."
+    missing_path_hint = "Check the base URL; most end in /v1."
 
     def __init__(
         self,
@@ -185,16 +187,12 @@ class HttpProvider(Provider):
     async def _ask(
         self, request: ModelRequest, access: Access
     ) -> AsyncGenerator[Delta, None]:
-        """Try once; what a service does not know is left out and asked again."""
+        """Try once."""
         exchange: _http.Exchange | None = None
         try:
             await self._prepare(access)
-            while exchange is None or exchange.status != OK:
-                exchange = await self._send(
-                    "POST", self._path(), access, self._encode(request)
-                )
-                if exchange.status != OK:
-                    await self._refusal(exchange, access)
+            encode = functools.partial(self._encode, request)
+            exchange = await self._accepted("POST", self._path(), access, encode)
             deltas = read_reply(exchange, self._new_reply(request, self._facts(access)))
             try:
                 async for delta in deltas:
@@ -216,16 +214,34 @@ class HttpProvider(Provider):
         encode: Callable[[], bytes] | None = None,
     ) -> object:
         """Ask once for what does not come as a stream; the parsed answer."""
+        exchange = await self._accepted(method, path, access, encode)
+        try:
+            return await _body_of(exchange)
+        finally:
+            await exchange.aclose()
+
+    async def _accepted(
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        encode: Callable[[], bytes] | None = None,
+    ) -> _http.Exchange:
+        """Ask; what the service does not know is left out and asked again."""
         while True:
-            body = encode() if encode is not None else None
-            exchange = await self._send(method, path, access, body)
-            if exchange.status != OK:
-                await self._refusal(exchange, access)
-                continue
+            sent = encode() if encode is not None else None
+            exchange = await self._send(method, path, access, sent)
+            if exchange.status == OK:
+                return exchange
             try:
-                return await _body_of(exchange)
+                body = await _body_of(exchange)
             finally:
                 await exchange.aclose()
+            if encode is None or exchange.status not in {400, 422}:
+                raise self._refused(exchange, body, access)
+            # Another request may have learnt the same meanwhile.
+            if not self._give_in(body) and encode() == sent:
+                raise self._refused(exchange, body, access)
 
     async def _send(
         self, method: str, path: str, access: Access, body: bytes | None = None
@@ -248,15 +264,6 @@ class HttpProvider(Provider):
             verify=access.verify,
             client=self._client,
         )
-
-    async def _refusal(self, exchange: _http.Exchange, access: Access) -> None:
-        """Raise what a refusal means, unless less may be asked for."""
-        try:
-            body = await _body_of(exchange)
-        finally:
-            await exchange.aclose()
-        if exchange.status not in {400, 422} or not self._give_in(body):
-            raise self._refused(exchange, body, access)
 
     def _refused(
         self, exchange: _http.Exchange, body: object, access: Access
@@ -295,6 +302,7 @@ class HttpProvider(Provider):
             secrets=(access.key, *secrets_in(self._extra_headers)),
             unreachable_hint=self.unreachable_hint,
             missing_model_hint=self.missing_model_hint.format(model=self.model),
+            missing_path_hint=self.missing_path_hint,
         )
 
     def _gate(self) -> asyncio.Semaphore | None:
