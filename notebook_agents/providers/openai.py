@@ -1,17 +1,24 @@
-"""`OpenAIProvider`: the models of OpenAI, by chat completions."""
+"""`OpenAIProvider`: the models of OpenAI, by Responses or by chat completions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, Unpack
+from typing import Any, Literal, Self, Unpack
+from urllib.parse import urlsplit
 
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._reading import Reply
+from notebook_agents.providers._responses import ResponsesWire
+from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
 from notebook_agents.providers.profiles import ChatProfile
 from notebook_agents.settings import Settings
 
 __all__ = ["OpenAIProvider"]
+
+HOME = "https://api.openai.com/v1"
 
 
 class OpenAIProvider(OpenAICompatibleProvider):
@@ -23,14 +30,18 @@ class OpenAIProvider(OpenAICompatibleProvider):
         The model.
     api_key : str, optional
         The key; by default ``OPENAI_API_KEY``.
-    api : {"chat"}
-        The endpoint: chat completions.
+    api : {"responses", "chat"}, optional
+        The endpoint: Responses, where models think while they use tools and
+        nothing is stored, or chat completions. By default Responses at OpenAI
+        itself, and chat completions at another `base_url`.
     base_url : str, optional
-        Where the service is, for a proxy in front of it.
+        Where the service is, for a proxy in front of it or another service.
     profile : ChatProfile, optional
         What the model takes, if it differs from what is known.
     extra_body : mapping, optional
-        More keys for the body of each request; they win.
+        More keys for the body of each request; they win. By Responses its
+        ``tools``, such as a web search that the service runs itself, are added
+        to those of the agent.
     **options
         As in `HttpOptions`.
 
@@ -41,8 +52,9 @@ class OpenAIProvider(OpenAICompatibleProvider):
 
     Examples
     --------
-    >>> OpenAIProvider().model
-    'gpt-6-luna'
+    >>> provider = OpenAIProvider()
+    >>> provider.model, provider.api
+    ('gpt-6-luna', 'responses')
     """
 
     name = "openai"
@@ -53,14 +65,14 @@ class OpenAIProvider(OpenAICompatibleProvider):
         model: str | None = None,
         api_key: str | None = None,
         *,
-        api: str = "chat",
-        base_url: str = "https://api.openai.com/v1",
+        api: Literal["responses", "chat"] | None = None,
+        base_url: str = HOME,
         profile: ChatProfile | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        if api != "chat":
-            message = f"OpenAIProvider(api={api!r}) is not here; use api='chat'."
+        if api not in {"responses", "chat", None}:
+            message = f"api is 'responses' or 'chat', not {api!r}."
             raise AgentConfigurationError(message)
         super().__init__(
             base_url,
@@ -70,8 +82,41 @@ class OpenAIProvider(OpenAICompatibleProvider):
             extra_body=extra_body,
             **options,
         )
+        self.api = api or ("responses" if _is_home(self.base_url) else "chat")
+        """The endpoint: ``"responses"`` or ``"chat"``."""
+        self._responses: ResponsesWire | None = None
+        if self.api == "responses":
+            self._responses = ResponsesWire(self._extra_body)
+            self.missing_path_hint = (
+                "Check the base URL; a service that speaks chat completions only "
+                "wants api='chat'."
+            )
 
     @classmethod
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
         """Make one from the environment, as in `OpenAICompatibleProvider`."""
         return cls(model, settings.require_key(cls.name))
+
+    def _path(self) -> str:
+        return "/responses" if self._responses else super()._path()
+
+    def _encode(self, request: ModelRequest) -> bytes:
+        if self._responses is None:
+            return super()._encode(request)
+        return self._responses.encode(request, model=self.model, profile=self.profile)
+
+    def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> Reply:
+        if self._responses is None:
+            return super()._new_reply(request, service)
+        return self._responses.new_reply(request, service)
+
+    def _give_in(self, body: object) -> bool:
+        if self._responses is None:
+            return super()._give_in(body)
+        return self._responses.give_in(body)
+
+
+def _is_home(url: str) -> bool:
+    """Tell whether a URL is OpenAI's own; regions have hosts below it."""
+    host = urlsplit(url).hostname or ""
+    return host == "api.openai.com" or host.endswith(".api.openai.com")

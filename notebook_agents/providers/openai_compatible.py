@@ -14,6 +14,7 @@ from notebook_agents.providers._chat_request import OPTIONAL, chat_body
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._reading import Reply
 from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
@@ -163,7 +164,7 @@ class OpenAICompatibleProvider(HttpProvider):
             return replace(request, tool_calling=choice)
         return request
 
-    def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> ChatReply:
+    def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> Reply:
         return ChatReply(
             self.profile,
             service,

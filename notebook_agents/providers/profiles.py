@@ -1,4 +1,7 @@
-"""What is known of models and services that do not take every request: plain data."""
+"""What is known of models and services that do not take every request: plain data.
+
+As of 2026-11-29.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ __all__ = ["ChatProfile", "chat_profile"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatProfile:
-    """How to speak chat completions to one model.
+    """How to speak chat completions, or OpenAI Responses, to one model.
 
     Parameters
     ----------
@@ -24,15 +27,18 @@ class ChatProfile:
         Tokens added to the limit, because the model thinks before it answers
         and the limit covers both.
     sends_temperature : bool
-        Whether the model takes a temperature.
+        Whether the model takes a temperature while it thinks.
     sends_stream_options : bool
         Whether to ask for the token counts of a stream.
     sends_parallel_tool_calls : bool
         Whether the service takes ``parallel_tool_calls``.
     sends_strict : bool
         Whether tools are marked ``strict``.
+    sends_phase : bool
+        Whether Responses is told which earlier texts of the model were answers.
     effort_with_tools : str or None
-        ``reasoning_effort`` without which the model takes no tools.
+        ``reasoning_effort`` without which the model takes no tools in chat
+        completions.
     splits_think_tags : bool
         Whether a leading ``<think>`` part of the text is reasoning.
     replays : {"reasoning_content", "reasoning_details"}, optional
@@ -59,6 +65,7 @@ class ChatProfile:
     sends_stream_options: bool = True
     sends_parallel_tool_calls: bool = True
     sends_strict: bool = False
+    sends_phase: bool = False
     effort_with_tools: str | None = None
     splits_think_tags: bool = True
     replays: str | None = None
@@ -85,9 +92,10 @@ _KNOWN: tuple[tuple[str, str, dict[str, Any]], ...] = (
         },
     ),
     (r"openai", r"^gpt-(3\.5|4(-turbo|-\d{4}|$))", _NO_SCHEMA),
-    (r"openai", r"^(o\d|gpt-[5-9])", _THINKS),
+    (r"openai", r"^(o\d|gpt-([5-9]|\d\d)|computer-use)|codex", _THINKS),
+    (r"openai", r"^gpt-(5\.[3-9]|[6-9]|\d\d)", {"sends_phase": True}),
     # They refuse tools on this endpoint while they reason.
-    (r"openai", r"^gpt-(5\.[6-9]|[6-9])", {"effort_with_tools": "none"}),
+    (r"openai", r"^gpt-(5\.[6-9]|[6-9]|\d\d)", {"effort_with_tools": "none"}),
     (
         r"openrouter",
         r"",

@@ -272,11 +272,6 @@ def test_an_unknown_option_names_the_known_ones():
         OpenAICompatibleProvider("http://a/v1", "m", retries=3)
 
 
-def test_an_endpoint_that_is_not_here_says_so():
-    with pytest.raises(AgentConfigurationError, match="api='chat'"):
-        OpenAIProvider("m", KEY, api="responses")
-
-
 def test_making_one_needs_no_network_and_no_loop():
     for kind in (OpenAIProvider, OpenRouterProvider, HuggingFaceProvider):
         assert kind().model
