@@ -11,7 +11,8 @@ from tests.jupyter.cells import SETUP
 from tests.jupyter.front_end import FrontEnd, front_end_of, running_kernel
 from tests.jupyter.kernels import NEWEST, OLDER
 
-pytestmark = pytest.mark.notebook
+# The first of them installs the older kernels.
+pytestmark = [pytest.mark.notebook, pytest.mark.timeout(400)]
 
 MORE = '''
 async def work(x):
