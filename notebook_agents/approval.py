@@ -14,6 +14,7 @@ import inspect
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -33,6 +34,7 @@ __all__ = [
     "PendingApproval",
     "Respond",
     "Stop",
+    "waiting_approvals",
 ]
 
 Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
@@ -307,13 +309,30 @@ async def _put(pending: PendingApproval, approver: Approver) -> None:
         pending.decide(Deny(reason), by="error")
 
 
+_waiting: weakref.WeakValueDictionary[str, PendingApproval]
+_waiting = weakref.WeakValueDictionary()
+
+
+def waiting_approvals() -> list[PendingApproval]:
+    """Give every question of this process that waits for an answer.
+
+    Returns
+    -------
+    list of PendingApproval
+        Of all runs, also those in the background or of a server, oldest first.
+    """
+    # References, not values: another thread may open a question meanwhile.
+    found = [reference() for reference in _waiting.valuerefs()]
+    return [each for each in found if each is not None and each.decision is None]
+
+
 class Approvals:
     """The open questions of one run."""
 
     def __init__(self) -> None:
         self._pending: dict[str, PendingApproval] = {}
-        self._all_answered = asyncio.Event()
-        self._all_answered.set()
+        self._queue: list[tuple[int, asyncio.Future[None]]] = []
+        """Calls that wait until no question is open, by their place."""
 
     def __iter__(self) -> Iterator[PendingApproval]:
         return iter(tuple(self._pending.values()))
@@ -339,19 +358,39 @@ class Approvals:
             Among the open ones until it is removed.
         """
         pending = PendingApproval(request, check)
-        self._pending[request.id] = pending
-        self._all_answered.clear()
+        self._pending[request.id] = _waiting[request.id] = pending
         return pending
 
     def remove(self, pending: PendingApproval) -> None:
         """Take a question off the open ones."""
         del self._pending[pending.request.id]
+        _waiting.pop(pending.request.id, None)
         if not self._pending:
-            self._all_answered.set()
+            # Later, when the call that it was about waits in its place as well.
+            asyncio.get_running_loop().call_soon(self._let_go)
 
-    async def wait_until_none(self) -> None:
-        """Await the moment in which no question is open."""
-        await self._all_answered.wait()
+    async def wait_until_none(self, place: int) -> None:
+        """Await the moment in which no question is open.
+
+        Parameters
+        ----------
+        place : int
+            Of the call among those of its step: where several wait for that
+            moment, they go on in this order.
+        """
+        if not self._pending and not self._queue:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._queue.append((place, future))
+        await future
+
+    def _let_go(self) -> None:
+        if self._pending:
+            return
+        for _, future in sorted(self._queue, key=lambda waiting: waiting[0]):
+            if not future.done():  # it may have been cancelled
+                future.set_result(None)
+        self._queue.clear()
 
     def find(self, request_id: str) -> PendingApproval | None:
         """Find an open question by its identifier."""

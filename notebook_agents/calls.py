@@ -12,7 +12,7 @@ from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
 from notebook_agents.budget import spend_like
-from notebook_agents.decisions import said_with
+from notebook_agents.decisions import said_with, scope_of
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -74,6 +74,8 @@ class PreparedCall:
         What was decided, where consent was needed.
     edited : BoundCall or None
         What a person chose to run instead.
+    place : int
+        Where it stands among the calls of its step, from 0.
     """
 
     call: ToolCall
@@ -85,6 +87,7 @@ class PreparedCall:
     past: PastCall | None = None
     decision: Decision | None = None
     edited: BoundCall | None = None
+    place: int = 0
 
     @property
     def is_barrier(self) -> bool:
@@ -192,7 +195,7 @@ async def _get_ready(
 ) -> None:
     if needs_main_thread(definition):
         # A blocked main thread would not see the click on an open question.
-        await turn.consent.open.wait_until_none()
+        await turn.consent.open.wait_until_none(prepared.place)
     ask_like(turn.consent.approver)
     name_like(turn.around.variables)
     if turn.meter is not None:
@@ -284,6 +287,7 @@ async def _consent(
         args=(prepared.edited or bound).values,
         reason=said_with(decision),
         by=by,
+        **scope_of(decision),
     )
 
 

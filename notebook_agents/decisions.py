@@ -8,7 +8,16 @@ from typing import Any, Literal
 
 from notebook_agents.errors import AgentConfigurationError
 
-__all__ = ["Allow", "Always", "Decision", "Deny", "Respond", "Stop", "said_with"]
+__all__ = [
+    "Allow",
+    "Always",
+    "Decision",
+    "Deny",
+    "Respond",
+    "Stop",
+    "said_with",
+    "scope_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +102,10 @@ def said_with(decision: Decision) -> str:
     if isinstance(decision, Deny):
         return decision.reason
     return decision.text if isinstance(decision, Respond) else ""
+
+
+def scope_of(decision: Decision) -> dict[str, Any]:
+    """Give what else a decision allows: ``scope`` and ``until``, if anything."""
+    if not isinstance(decision, Always):
+        return {}
+    return {"scope": decision.scope, "until": decision.until}

@@ -173,7 +173,11 @@ class ApprovalRequestedEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResultEvent(Event):
-    """A call was decided; ``by`` names who or what decided."""
+    """A call was decided; ``by`` names who or what decided.
+
+    ``reason`` is why it was denied, or the answer in place of the tool; ``scope``
+    and ``until`` say what ``always`` allows from now on, and how long.
+    """
 
     event: ClassVar[str] = "approval_result"
     request_id: str = ""
@@ -183,6 +187,8 @@ class ApprovalResultEvent(Event):
     args: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     by: str = ""
+    scope: str = ""
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

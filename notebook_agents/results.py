@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from notebook_agents.events import (
     ActionEvent,
+    ApprovalRequestedEvent,
     ApprovalResultEvent,
     ErrorEvent,
     Event,
@@ -64,7 +65,10 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         (``done``, ``answered`` in its place, ``failed``, ``denied`` or
         ``cancelled``), failed.
     approvals : list of dict
-        One entry a decision: tool, args, decision, reason, by.
+        One entry a decision: tool, args (those that counted), asked (those of the
+        model), decision (``allow``, ``always``, ``deny``, ``respond`` or
+        ``stop``), scope and until of an ``always``, reason (of a denial, or the
+        answer in place of the tool), by, and at, in seconds since the epoch.
     errors : list of str
         What went wrong on the way, one line each.
     stop_reason : str
@@ -302,13 +306,22 @@ def tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
 
 def approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Give one entry a decision."""
+    asked = {
+        event.request["id"]: event.args
+        for event in events
+        if isinstance(event, ApprovalRequestedEvent)
+    }
     return [
         {
             "tool": event.tool,
             "args": dict(event.args),
+            "asked": dict(asked.get(event.request_id, event.args)),
             "decision": event.decision,
+            "scope": event.scope,
+            "until": event.until,
             "reason": event.reason,
             "by": event.by,
+            "at": event.ts,
         }
         for event in events
         if isinstance(event, ApprovalResultEvent)

@@ -21,6 +21,7 @@ __all__ = [
     "Call",
     "Waiter",
     "agent_loop",
+    "cell_waiter",
     "current_waiter",
     "on_agent_loop",
     "run_sync",
@@ -86,6 +87,14 @@ _waiter: contextvars.ContextVar[Waiter | None] = contextvars.ContextVar(
 def current_waiter() -> Waiter | None:
     """Give the waiter of the code that runs here, if somebody waits for it."""
     return _waiter.get()
+
+
+def cell_waiter() -> Waiter | None:
+    """Give the cell that waits for all of this, also where a tool waits in it."""
+    waiter = _waiter.get()
+    while waiter is not None and not waiter.runs_tools:
+        waiter = waiter.outer
+    return waiter
 
 
 def _leave_if_stuck(loop: asyncio.AbstractEventLoop) -> None:
@@ -227,7 +236,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     >>> run_sync(asyncio.sleep(0, "done"))
     'done'
     """
-    return Call(coroutine, Waiter()).wait()
+    return Call(coroutine, Waiter(outer=current_waiter())).wait()
 
 
 def on_agent_loop(function: Callable[[], T], waiter: Waiter | None = None) -> T:

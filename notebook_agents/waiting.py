@@ -146,12 +146,19 @@ class Waiter:
     runs_tools : bool, default False
         Whether tools that have no thread of their own run here, as they do
         when a notebook cell waits.
+    outer : Waiter, optional
+        Who waits for the tool that waits here.
     """
 
     def __init__(
-        self, *, tick: Callable[[bool], None] | None = None, runs_tools: bool = False
+        self,
+        *,
+        tick: Callable[[bool], None] | None = None,
+        runs_tools: bool = False,
+        outer: Waiter | None = None,
     ) -> None:
         self.runs_tools = runs_tools
+        self.outer = outer
         self.loop: asyncio.AbstractEventLoop | None = None
         self._tick = tick
         self._errands: deque[_Errand[Any]] = deque()

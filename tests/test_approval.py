@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from functools import partial
 
 import pytest
 
 from notebook_agents import Agent, Allow, ApprovalRequest, Deny, ScriptedProvider, call
-from notebook_agents.approval import PendingApproval, Stop, settle
+from notebook_agents.approval import PendingApproval, Stop, settle, waiting_approvals
 from notebook_agents.sync import Call, Waiter
 from notebook_agents.tools import tool
 
@@ -80,15 +82,18 @@ async def test_a_denied_call_does_not_run_and_the_model_is_told_why():
 
 async def test_a_decision_is_part_of_the_result():
     result = await agent_with(approver=Answers(Deny("no"))).run("go")
-    assert result.approvals == [
-        {
-            "tool": "risky",
-            "args": {},
-            "decision": "deny",
-            "reason": "no",
-            "by": "person",
-        }
-    ]
+    (row,) = result.approvals
+    assert time.time() - row.pop("at") < 60
+    assert row == {
+        "tool": "risky",
+        "args": {},
+        "asked": {},
+        "decision": "deny",
+        "scope": "",
+        "until": None,
+        "reason": "no",
+        "by": "person",
+    }
 
 
 async def test_a_question_says_what_a_person_needs_to_know():
@@ -231,6 +236,80 @@ async def test_an_approver_that_will_not_leave_does_not_hold_the_run(monkeypatch
     async with asyncio.timeout(5):
         assert contents(await agent_with(approver=Stubborn()).run("go")) == ["did 1"]
     release.set()
+
+
+class Together:
+    """Waits until all calls are there, and then decides in an order of its own."""
+
+    def __init__(self, *order):
+        self.order = order
+        self.waiting = {}
+
+    async def ask(self, pending):
+        self.waiting[pending.request.args["n"]] = pending
+        if len(self.waiting) == len(self.order):
+            loop = asyncio.get_running_loop()
+            for turn, number in enumerate(self.order):
+                decide = partial(self.waiting[number].decide, Allow(), by="person")
+                loop.call_later(turn / 100, decide)
+        await pending.wait()
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_tools_of_the_cell_run_in_call_order_once_all_is_decided(order):
+    ran = []
+
+    @tool(approval=lambda args: args["n"])
+    def write(n: int) -> int:
+        ran.append(n)
+        return n
+
+    calls = [call("write", n=n) for n in (1, 0, 2, 3)]
+    agent = Agent(ScriptedProvider([calls, "."]), [write], approver=Together(*order))
+    result = Call(agent.run("go"), Waiter(runs_tools=True)).wait()
+    assert ran == [1, 0, 2, 3]
+    assert contents(result) == ["1", "0", "2", "3"]
+
+
+@pytest.mark.parametrize("kind", ["async", "thread"])
+def test_a_tool_that_blocks_no_cell_runs_when_its_own_question_is_decided(kind):
+    ran = threading.Event()
+
+    def body(n: int) -> int:
+        ran.set()
+        return n
+
+    async def async_body(n: int) -> int:
+        return body(n)
+
+    class DecidesTheSecondWhenTheFirstHasRun:
+        async def ask(self, pending):
+            if pending.request.args["n"] == 2:
+                assert await asyncio.to_thread(ran.wait, 5)
+            pending.decide(Allow(), by="person")
+
+    function = tool(name="work", approval=True, thread=kind == "thread" or None)(
+        body if kind == "thread" else async_body
+    )
+    calls = [call("work", n=1), call("work", n=2)]
+    approver = DecidesTheSecondWhenTheFirstHasRun()
+    agent = Agent(ScriptedProvider([calls, "."]), [function], approver=approver)
+    result = Call(agent.run("go"), Waiter(runs_tools=True)).wait()
+    assert contents(result) == ["1", "2"]
+
+
+async def test_a_question_is_found_from_anywhere_while_it_waits():
+    found = []
+
+    class Looks:
+        async def ask(self, pending):
+            found.extend(waiting_approvals())
+            found[0].decide(Allow(), by="elsewhere")
+
+    result = await agent_with(approver=Looks()).run("go")
+    assert [each.request.tool for each in found] == ["risky"]
+    assert result.approvals[0]["by"] == "elsewhere"
+    assert waiting_approvals() == []
 
 
 async def test_cancelling_a_question_says_so():
