@@ -8,8 +8,9 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from notebook_agents.agent import Agent
-from notebook_agents.approval import Allow, Decision, Deny, PendingApproval
+from notebook_agents.approval import waiting_approvals
 from notebook_agents.jupyter import history, usage
+from notebook_agents.jupyter.elsewhere import APPROVAL_COMMANDS
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.line import split_words
 from notebook_agents.jupyter.rows import frame_of
@@ -21,7 +22,7 @@ FRAME = "--df"
 """Asks for a DataFrame instead of text."""
 _WITH_FRAME = ("history", "usage")
 _WITH_AGENT = ("history", "reset", "usage", "use")
-_WITH_REQUEST = ("approve", "deny")
+_WITH_REQUEST = ("approve", "deny", "respond")
 
 
 class AgentCommands:
@@ -36,8 +37,7 @@ class AgentCommands:
     def __init__(self, agents: AgentFinder) -> None:
         self._agents = agents
         self._commands: dict[str, Callable[[Sequence[str]], Any]] = {
-            "approve": self._approve,
-            "deny": self._deny,
+            **APPROVAL_COMMANDS,
             "help": self._help,
             "history": self._history,
             "list": self._list,
@@ -99,13 +99,13 @@ class AgentCommands:
         if command in _WITH_AGENT and not set(rest) - {FRAME}:
             return sorted(self._agents.here())
         if command in _WITH_REQUEST and not rest:
-            return [pending.request.id for pending in self._waiting()]
+            return [pending.request.id for pending in waiting_approvals()]
         return ()
 
     def _help(self, _: Sequence[str]) -> str:
         """List these."""
         lines = [
-            f"%agent {name:<9}{command.__doc__}"
+            f"%agent {name:<10}{command.__doc__}"
             for name, command in self._commands.items()
         ]
         return "\n".join(
@@ -168,36 +168,6 @@ class AgentCommands:
             here = {name: self._agent(name)}
         rows = usage.usage_rows(here, name)
         return frame_of(rows, usage.COLUMNS) if is_frame else usage.usage_text(rows)
-
-    def _approve(self, words: Sequence[str]) -> str:
-        """[ID]: allow the call that waits."""
-        return self._decide(_optional(words), Allow(), "Approved")
-
-    def _deny(self, words: Sequence[str]) -> str:
-        """[ID] [REASON]: deny the call that waits."""
-        waiting = {pending.request.id for pending in self._waiting()}
-        first = words[0] if words and words[0] in waiting else None
-        reason = " ".join(words[1:] if first else words)
-        return self._decide(first, Deny(reason), "Denied")
-
-    def _waiting(self) -> list[PendingApproval]:
-        runs = [agent.last_run for agent in self._agents.here().values()]
-        distinct = {run.id: run for run in runs if run is not None}
-        return [pending for run in distinct.values() for pending in run.approvals]
-
-    def _decide(self, request_id: str | None, decision: Decision, word: str) -> str:
-        waiting = {pending.request.id: pending for pending in self._waiting()}
-        if request_id is None and len(waiting) == 1:
-            request_id = next(iter(waiting))
-        if request_id not in waiting:
-            known = [f"{key} ({item.request.tool})" for key, item in waiting.items()]
-            message = (
-                f"Nothing waits under that name; waiting: {', '.join(known) or 'none'}."
-            )
-            raise UsageError(message)
-        pending = waiting[request_id]
-        pending.decide(decision, by="person")
-        return f"{word}: {pending.request.tool}."
 
 
 def _optional(words: Sequence[str]) -> str | None:

@@ -106,7 +106,7 @@ def test_the_line_magic_says_what_it_does_not_know():
         "agent = bot()", "%agent What is this", "%agent approve", allow_errors=True
     )
     assert "%agent has no 'What'" in text_of(notebook.cells[2])
-    assert "Nothing waits under that name" in text_of(notebook.cells[3])
+    assert "Nothing waits for an answer." in text_of(notebook.cells[3])
 
 
 def test_tools_can_be_chosen_for_one_cell():
