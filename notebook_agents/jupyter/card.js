@@ -1,59 +1,168 @@
-// The approval card. Everything comes in as text and goes out as text nodes;
-// nothing a model wrote is ever parsed as HTML. Stands on `controls.js`.
+// The approval card: calls that wait, a row each, until every one is decided.
+// Everything comes in as text and goes out as text nodes; nothing a model wrote is
+// ever parsed as HTML. Stands on `controls.js`.
+//
+// The kernel keeps `rows` (what is asked), `records` (by the id of a row, what became
+// of it) and `hint`. The rest is said in custom messages. The card says, again and
+// again until it is acknowledged:
+//
+//   {kind: "ready"}                      a view is on screen
+//   {kind: "decision", n, id, decision}  a click in the row `id`; `n` is new each time
+//       "allow"    with changes: {argument: text}, of the fields that were edited
+//       "always"   with scope: "tool" or "call"
+//       "deny"     with reason: text
+//       "respond"  with text: what the model reads as the result
+//       "stop"
+//       One row needs no `id`, nor does "stop".
+//
+// The kernel says, with the seconds that are `left` until the first row expires:
+//
+//   {kind: "ack", of: "ready" or "decision", n, id}  heard
+//   {kind: "invalid", n, id, text}                   that cannot be; the row waits on
+//   {kind: "time"}                                   rows have come or gone
+//   {kind: "below"}                                  an input box asks instead
 
 const HURRY_SECONDS = 30; // from which on the time that is left stands out
 const ANSWER_MS = 5000; // in which a kernel that still waits acknowledges a click
+const LONGEST_SHOWN = 20000; // characters of an argument that are laid out unasked
 const TIME_IS_UP = "Time is up; this counts as no.";
-const GONE = "The kernel no longer waits for this. Run the cell again.";
+const BELOW = "Answer in the input box below.";
+const GONE =
+  "The kernel does not answer: it is busy, or no longer waits for this. " +
+  "After a restart, run the cell again.";
 
-function title(model) {
+const newToken = () => Math.random().toString(36).slice(2);
+
+// Characters that turn the direction of a text could make it read as another one.
+function visible(text) {
+  const turn = /[\u202a-\u202e\u2066-\u2069]/g;
+  return text.replace(turn, (each) => `\\u${each.codePointAt(0).toString(16)}`);
+}
+
+function callTitle(row) {
   const line = element("span", "nba-title");
-  line.append(
-    element("strong", "", model.get("agent")),
-    " wants to run ",
-    element("code", "nba-tool", model.get("tool")),
-  );
-  const risk = model.get("risk");
-  if (risk) line.append(" ", element("span", `nba-risk nba-risk-${risk}`, risk));
+  const agent = element("span", "nba-agent");
+  agent.append(element("strong", "", visible(row.agent)), " wants to run ");
+  line.append(agent, element("code", "nba-tool", visible(row.tool)));
+  if (row.risk) line.append(" ", element("span", `nba-risk nba-risk-${row.risk}`, row.risk));
   return line;
 }
 
-function argumentTable(model) {
+// A text of a million characters takes seconds to lay out, so its rest comes when it
+// is asked for.
+function longText(text) {
+  const node = element("div", "nba-value");
+  node.append(element("pre", "", visible(text.slice(0, LONGEST_SHOWN))));
+  const left = text.length - LONGEST_SHOWN;
+  if (left <= 0) return node;
+  const more = element("summary", "", `${left.toLocaleString("en")} more characters`);
+  more.onclick = () => node.replaceChildren(element("pre", "nba-huge", visible(text)));
+  const rest = element("details", "nba-rest"); // works in a card that is disabled
+  rest.append(more);
+  node.append(rest);
+  return node;
+}
+
+function argumentTable(fields) {
   const table = element("table", "nba-args");
-  for (const [name, value] of model.get("args")) {
+  for (const field of fields.filter(({ has }) => has)) {
+    const option = field.options.find(([value]) => value === field.text);
     const row = table.insertRow();
-    row.append(element("th", "", name));
-    const cell = row.insertCell();
-    cell.append(element("pre", "", value));
+    row.append(element("th", "", visible(field.name)));
+    row.insertCell().append(longText(option ? option[1] : field.text));
   }
   return table;
 }
 
-// The arguments as they are asked for, or as a form in their place; what only
-// makes sense for the former is hidden meanwhile.
-function argumentArea(model, edit, forOriginal) {
+function answerField(row) {
+  const node = element("label", "nba-instead");
+  const input = element("textarea", "nba-field");
+  input.rows = 3;
+  node.append(`Answer in place of ${visible(row.tool)}, which is then not run:`, input);
+  const focus = () => input.focus({ preventScroll: true });
+  return { node, focus, text: () => input.value };
+}
+
+// What the session button allows.
+function sessionChoice(tool) {
+  const node = element("label", "nba-note");
+  const select = element("select", "nba-field");
+  select.append(new Option(`every call of ${tool}`, "tool"));
+  select.append(new Option("exactly this call", "call"));
+  node.append("For session: ", select, " until the kernel restarts");
+  return { node, scope: () => select.value };
+}
+
+function reasonField(deny) {
+  const input = element("input", "nba-field nba-reason");
+  input.placeholder = "Reason to deny, told to the model (optional)";
+  input.setAttribute("aria-label", "Reason to deny (optional)");
+  input.maxLength = 2000;
+  input.onkeydown = (event) => {
+    if (event.key === "Enter" && !event.isComposing) deny();
+  };
+  return input;
+}
+
+// The middle of a row: its arguments, a form to change them, or an answer in place of
+// the tool. Of the buttons and fields only those are there that go with it.
+function middle(row, buttons, reason, session) {
   const node = element("div", "nba-area");
-  const table = argumentTable(model);
-  let form = null;
+  const table = argumentTable(row.fields);
+  const { deny, allow, always, edit, answer, send } = buttons;
+  const useful = {
+    asked: [deny, allow, edit, reason, ...(row.isCall ? [always, answer, session] : [])],
+    edited: [deny, allow, edit, reason],
+    answered: [deny, send, answer],
+  };
+  let mode = "asked";
+  let part = null;
   const show = () => {
-    node.replaceChildren(form ? form.node : table);
-    edit.textContent = form ? "Undo edits" : "Edit…";
-    for (const each of forOriginal) each.hidden = Boolean(form);
+    const nodes = { asked: [table], edited: [part?.node], answered: [table, part?.node] };
+    node.replaceChildren(...nodes[mode]);
+    for (const each of [...Object.values(buttons), reason, session])
+      each.hidden = !useful[mode].includes(each);
+    edit.hidden ||= row.fields.length === 0;
+    edit.textContent = mode === "edited" ? "Undo edits" : "Edit…";
+    answer.textContent = mode === "answered" ? "Back" : "Answer instead…";
   };
-  const toggle = () => {
-    form = form ? null : argumentForm(model);
+  const turn = (to, make, from) => {
+    const isBack = mode === to;
+    mode = isBack ? "asked" : to;
+    part = isBack ? null : make();
     show();
-    if (form) form.focus();
-    else edit.focus({ preventScroll: true });
+    if (part) part.focus();
+    else from.focus({ preventScroll: true });
   };
-  edit.onclick = toggle;
-  edit.hidden = model.get("fields").length === 0;
+  // The form reads from a model; a row has what it needs of one.
+  const form = () => argumentForm({ get: (name) => row[name] });
+  edit.onclick = () => turn("edited", form, edit);
+  answer.onclick = () => turn("answered", () => answerField(row), answer);
   node.onkeydown = (event) => {
-    if (event.key === "Escape" && form) toggle();
+    if (event.key === "Escape" && part) (mode === "edited" ? edit : answer).click();
   };
   show();
-  const allowed = () => (form ? { changes: form.changes() } : {});
-  return { node, allowed, focus: (error) => form?.focus(error) };
+  return {
+    node,
+    mode: () => mode,
+    changes: () => (mode === "edited" ? { changes: part.changes() } : {}),
+    text: () => part.text(),
+    focus: (error) => part?.focus(error),
+  };
+}
+
+function recordLine(record) {
+  const line = element("div", "nba-record");
+  line.tabIndex = -1; // takes the focus from a field that is gone, and keeps its keys
+  line.setAttribute("data-lm-suppress-shortcuts", "");
+  line.append(
+    element("span", `nba-mark nba-mark-${record.state}`, record.mark),
+    element("strong", "", ` ${visible(record.said)}: `),
+    element("code", "nba-tool", visible(record.tool)),
+    element("code", "", record.args),
+    element("span", "nba-dim", record.rest && ` · ${visible(record.rest)}`),
+  );
+  return line;
 }
 
 // The kernel says how much time is left: the clocks of two machines may differ.
@@ -83,127 +192,255 @@ function countdown() {
   return { node, start, stop };
 }
 
+const focusedIn = (node) => {
+  const focused = node.getRootNode().activeElement;
+  return node.contains(focused) ? focused : null;
+};
+
 // A person who types in an editor must not have the focus taken away.
 function isTyping() {
   const fields = ".cm-editor, input, select, textarea, [contenteditable]";
   return Boolean(document.activeElement?.closest?.(fields));
 }
 
-function reasonField(deny) {
-  const input = element("input", "nba-field nba-reason");
-  input.placeholder = "Reason to deny, told to the model (optional)";
-  input.setAttribute("aria-label", "Reason to deny (optional)");
-  input.maxLength = 2000;
-  input.onkeydown = (event) => {
-    if (event.key === "Enter" && !event.isComposing) deny();
+// A second click or a key that is held down was meant for what stood there before.
+function keepFromRepeating(card) {
+  const isButton = (event) => event.target.closest?.("button");
+  const refuse = (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
   };
-  return input;
+  card.addEventListener("click", (event) => event.detail > 1 && isButton(event) && refuse(event), true);
+  card.addEventListener("keydown", (event) => event.repeat && isButton(event) && refuse(event), true);
 }
 
-// All nodes of the card, not yet connected to the kernel.
-function build(model) {
-  const card = element("section", "nba-card");
-  card.setAttribute("role", "group");
-  card.setAttribute("aria-label", `Approval for ${model.get("tool")}`);
+// The nodes of one row.
+function buildRow(row, isToldAlready) {
+  const node = element("fieldset", "nba-call");
+  node.setAttribute("aria-label", `Call of ${row.tool}`);
   const buttons = {
     deny: button("deny", "Deny"),
     allow: button("allow", "Approve"),
+    send: button("send", "Send answer"),
     always: button("always", "Approve for session"),
     edit: button("edit", "Edit…"),
-    stop: button("stop", "Stop run"),
+    answer: button("answer", "Answer instead…"),
   };
-  const scope = `${model.get("tool")} no longer asks, until the kernel restarts`;
-  const note = element("span", "nba-note", `For session: ${scope}.`);
-  buttons.always.title = scope;
-  const area = argumentArea(model, buttons.edit, [buttons.always, note]);
-  const time = countdown();
-  const status = element("span", "nba-status");
-  status.setAttribute("aria-live", "polite");
+  const head = element("div", "nba-head");
+  head.append(callTitle(row));
+  const session = sessionChoice(row.tool);
+  const reason = reasonField(() => buttons.deny.click());
+  const area = middle(row, buttons, reason, session.node);
   const error = element("p", "nba-error");
   error.setAttribute("role", "alert");
-  const reason = reasonField(() => buttons.deny.click());
-
-  const head = element("div", "nba-head");
-  head.append(title(model), time.node);
   const bar = element("div", "nba-buttons");
   bar.append(...Object.values(buttons));
+  const status = element("span", "nba-status");
+  status.setAttribute("aria-live", "polite");
   const foot = element("div", "nba-foot");
-  foot.append(reason, status, note);
-  card.append(head);
-  const description = model.get("description");
-  if (description) card.append(element("p", "nba-description", description));
-  card.append(area.node, error, bar, foot);
-  return { card, buttons, area, time, status, error, reason };
+  foot.append(reason, status, session.node);
+  const description = element("p", "nba-description");
+  if (!isToldAlready) description.textContent = visible(row.description);
+  node.append(head, description, area.node, error, bar, foot);
+  return { node, head, bar, buttons, area, reason, session, status, error };
+}
+
+// One call: its row, what was clicked in it, and its record once it is decided.
+function makeCall(row, isToldAlready, { model, isAlive, onClick }) {
+  const { node, head, bar, buttons, ...parts } = buildRow(row, isToldAlready);
+  const { say, hear, isHeard } = messenger(model, isAlive);
+  const call = { row, node, head, bar, isOpen: true };
+  let sent = null;
+  const wait = (text) => {
+    node.disabled = true;
+    parts.error.textContent = "";
+    parts.status.textContent = text;
+  };
+  const decide = (decision, text, more) => {
+    if (!call.isFree()) return;
+    const message = { kind: "decision", n: newToken(), id: row.id, decision, ...more };
+    sent = { message, text };
+    wait(text);
+    say(message, ANSWER_MS / REPEAT_MS);
+    setTimeout(() => {
+      if (call.isOpen && sent?.message === message && !isHeard("decision")) wait(GONE);
+    }, ANSWER_MS);
+    onClick(call);
+  };
+  call.isFree = () => call.isOpen && !node.disabled;
+  call.focus = () => buttons.deny.focus({ preventScroll: true });
+  call.isAnswering = () => parts.area.mode() === "answered";
+  call.deny = () => decide("deny", "Denying…", { reason: parts.reason.value });
+  call.allow = () => decide("allow", "Approving…", parts.area.changes());
+  call.stop = () => decide("stop", "Stopping…");
+  call.heard = (n) => {
+    if (sent && hear("decision", n) && parts.status.textContent === GONE) wait(sent.text);
+  };
+  call.reopen = (n, text) => {
+    if (!sent || !hear("decision", n) || !call.isOpen) return;
+    sent = null;
+    node.disabled = false;
+    parts.status.textContent = "";
+    parts.error.textContent = text;
+    parts.area.focus(text);
+  };
+  call.settle = (record) => {
+    if (!call.isOpen) return;
+    call.isOpen = false;
+    node.disabled = false;
+    node.replaceChildren(recordLine(record));
+  };
+  buttons.deny.onclick = call.deny;
+  buttons.allow.onclick = call.allow;
+  buttons.always.onclick = () =>
+    decide("always", "Approving…", { scope: parts.session.scope() });
+  buttons.send.onclick = () => decide("respond", "Answering…", { text: parts.area.text() });
+  return call;
+}
+
+// What stands around the rows: for several of them a head, and buttons for all.
+function buildCard() {
+  const card = element("section", "nba-card");
+  card.setAttribute("role", "group");
+  const all = element("fieldset", "nba-all");
+  const top = element("div", "nba-top");
+  const title = element("span", "nba-title");
+  title.setAttribute("aria-live", "polite");
+  const buttons = {
+    denyAll: button("deny", "Deny all"),
+    allowAll: button("allow-all", "Approve all"),
+    stop: button("stop", "Stop run"),
+  };
+  const head = element("div", "nba-head");
+  head.append(title);
+  const bar = element("div", "nba-buttons");
+  bar.append(...Object.values(buttons));
+  const list = element("div", "nba-calls");
+  const news = element("p", "nba-news");
+  news.setAttribute("aria-live", "polite");
+  const hint = element("p", "nba-hint");
+  top.append(head, bar);
+  all.append(top, list);
+  card.append(all, news, hint);
+  return { card, all, title, buttons, head, bar, list, news, hint, time: countdown() };
 }
 
 function render({ model, el }) {
   let alive = true;
-  const { say, hear, isHeard } = messenger(model, () => alive);
-  const { card, buttons, area, time, status, error, reason } = build(model);
+  let left = null; // when the first call expires, by this page's clock
+  let isBelow = false;
+  const calls = [];
+  const view = buildCard();
+  const { card, all, buttons, time } = view;
+  const isAlive = () => alive;
+  const { say, hear } = messenger(model, isAlive);
+  const free = () => calls.filter((call) => call.isFree());
 
-  const enable = (isEnabled) => {
-    for (const node of card.querySelectorAll("button, input, select, textarea"))
-      node.disabled = !isEnabled;
-  };
   const end = (text) => {
     time.stop();
-    enable(false);
-    error.textContent = "";
-    status.textContent = text;
+    all.disabled = Boolean(text);
+    view.news.textContent = text;
   };
-  const count = (left) => {
-    if (left !== undefined) time.start(left, () => end(TIME_IS_UP));
+  const keepTime = () => {
+    if (left === null || isBelow) return;
+    const seconds = (left - performance.now()) / 1000;
+    if (free().length && seconds > 0) time.start(seconds, () => end(TIME_IS_UP));
+    else time.stop();
   };
-  const reopen = (text) => {
-    enable(true);
-    status.textContent = "";
-    error.textContent = text;
-    area.focus(text);
+  const setTime = (seconds) => {
+    if (seconds === undefined || isBelow) return;
+    left = performance.now() + seconds * 1000;
+    if (seconds > 0) end("");
+    keepTime();
   };
-  let attempt = 0;
-  let clicked = "";
-  const decide = (decision, sent, more) => {
-    const n = (attempt += 1);
-    clicked = sent;
-    end(sent);
-    say({ kind: "decision", n, decision, ...more }, ANSWER_MS / REPEAT_MS);
-    setTimeout(() => {
-      const isOpen = n === attempt && status.textContent === sent;
-      if (isOpen && !isHeard("decision")) end(GONE);
-    }, ANSWER_MS);
+  // The title, and what belongs to the only row or else to all of them.
+  const arrange = () => {
+    const open = calls.filter((call) => call.isOpen).length;
+    const isMany = calls.length > 1;
+    const agents = new Set(calls.map((call) => call.row.agent));
+    const count = open === calls.length ? `${open} calls wait` : `${open} of ${calls.length} calls wait`;
+    card.classList.toggle("nba-many", isMany);
+    card.classList.toggle("nba-mixed", agents.size > 1);
+    const who = element("strong", "", agents.size > 1 ? "" : visible([...agents].join("")));
+    view.title.replaceChildren(who, `${who.textContent && ": "}${count} for your answer`);
+    card.setAttribute("aria-label", isMany ? count : `Approval for ${calls[0]?.row.tool}`);
+    buttons.denyAll.hidden = buttons.allowAll.hidden = open < 2;
+    const place = isMany || !calls.length ? view : calls[0];
+    if (time.node.parentNode !== place.head) place.head.append(time.node);
+    if (buttons.stop.parentNode !== place.bar) place.bar.append(buttons.stop);
   };
-  buttons.deny.onclick = () => decide("deny", "Denying…", { reason: reason.value });
-  buttons.allow.onclick = () => decide("allow", "Approving…", area.allowed());
-  buttons.always.onclick = () => decide("always", "Approving…");
-  buttons.stop.onclick = () => decide("stop", "Stopping…");
-  el.append(card);
-
-  const heard = (message) => {
-    const isCurrent = hear(message.of, message.n);
-    if (message.of === "ready" && attempt === 0) count(message.left);
-    if (message.of === "decision" && isCurrent && status.textContent === GONE)
-      end(clicked);
+  // The focus goes to the next row, and there to the button that does no harm.
+  const moveOn = (from) => {
+    const index = calls.indexOf(from);
+    const next = [...calls.slice(index), ...calls].find((call) => call.isFree());
+    next?.focus();
+    next?.node.scrollIntoView({ block: "nearest" });
   };
-  const listen = (message) => {
-    if (message.kind === "ack") heard(message);
-    if (message.kind === "invalid" && hear("decision", message.n)) {
-      reopen(message.text);
-      count(message.left);
+  const onClick = (call) => {
+    keepTime();
+    const isElsewhere = isTyping() && !focusedIn(call.node);
+    // Later, when a click that was for all has reached them all.
+    if (!isElsewhere) queueMicrotask(() => moveOn(call));
+  };
+  const addRows = () => {
+    for (const row of model.get("rows").slice(calls.length)) {
+      const before = calls.at(-1)?.row;
+      const isTold = before?.tool === row.tool && before.description === row.description;
+      const call = makeCall(row, isTold, { model, isAlive, onClick });
+      calls.push(call);
+      view.list.append(call.node);
     }
-    if (message.kind === "below") end("Answer in the input box below.");
-    if (message.kind === "decided") end(message.text);
+    arrange();
   };
+  const settle = () => {
+    const records = model.get("records");
+    for (const call of calls.filter(({ isOpen, row }) => isOpen && records[row.id])) {
+      const focused = focusedIn(call.node);
+      call.settle(records[call.row.id]);
+      if (focused?.matches("button")) moveOn(call);
+      else if (focused) call.node.firstChild.focus({ preventScroll: true });
+    }
+    arrange();
+    keepTime();
+  };
+
+  buttons.denyAll.onclick = () => free().forEach((call) => call.deny());
+  buttons.allowAll.onclick = () =>
+    free().forEach((call) => call.isAnswering() || call.allow());
+  buttons.stop.onclick = () => free()[0]?.stop();
+  const listen = (message) => {
+    if (message.kind === "ack" && message.of === "ready") hear("ready");
+    if (message.kind === "ack" && message.of === "decision")
+      for (const call of calls) call.heard(message.n);
+    if (message.kind === "invalid")
+      for (const call of calls) call.reopen(message.n, message.text);
+    if (message.kind === "below") {
+      isBelow = true;
+      end(BELOW);
+    }
+    if (message.of !== "decision") setTime(message.left);
+  };
+  view.hint.textContent = model.get("hint");
+  addRows();
+  settle();
+  el.append(card);
   model.on("msg:custom", listen);
+  model.on("change:rows", addRows);
+  model.on("change:records", settle);
+  keepFromRepeating(card);
   const releaseKeys = keepKeys(card);
 
   say({ kind: "ready" });
   requestAnimationFrame(() => {
-    if (!isTyping()) buttons.deny.focus({ preventScroll: true });
+    // What comes from the background must not get in the way of other work.
+    if (!isTyping() && !model.get("hint")) free()[0]?.focus();
   });
   return () => {
     alive = false;
     time.stop();
     model.off("msg:custom", listen);
+    model.off("change:rows", addRows);
+    model.off("change:records", settle);
     releaseKeys();
   };
 }

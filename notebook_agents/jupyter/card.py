@@ -1,56 +1,62 @@
-"""`ApprovalCard`: the live question in the cell, an anywidget."""
+"""`ApprovalCard`: the live questions in the cell, an anywidget."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import anywidget
 import traitlets
 
 from notebook_agents.approval import ApprovalRequest
-from notebook_agents.jupyter._words import encodable
-from notebook_agents.jupyter.fields import fields_of, shown
+from notebook_agents.jupyter._words import call_text, encodable
+from notebook_agents.jupyter.fields import fields_of
+from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.jupyter.widget import STYLE, script
 
 __all__ = ["ApprovalCard"]
 
 
 class ApprovalCard(anywidget.AnyWidget):
-    """Show one request with its buttons, and send back what is clicked.
+    """Show calls that wait, with their buttons, and send back what is clicked.
+
+    What is said back and forth stands at the top of ``card.js``.
 
     Parameters
     ----------
-    request : ApprovalRequest
-        What is asked.
+    requests : sequence of ApprovalRequest
+        What is asked, a row each.
+    hint : str
+        Where else there can be an answer; empty where that needs no saying.
     """
 
     _esm = script("card.js")
     _css = STYLE
 
-    agent = traitlets.Unicode().tag(sync=True)
-    tool = traitlets.Unicode().tag(sync=True)
-    args: Any = traitlets.List().tag(sync=True)
-    fields: Any = traitlets.List().tag(sync=True)
-    description = traitlets.Unicode().tag(sync=True)
-    risk = traitlets.Unicode().tag(sync=True)
+    rows: Any = traitlets.List().tag(sync=True)
+    """What is asked; a browser that is reloaded reads it again."""
+    records: Any = traitlets.Dict().tag(sync=True)
+    """What became of the rows that have been decided, by identifier."""
+    hint = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, request: ApprovalRequest) -> None:
-        # Pairs of texts: the order stays, and a number keeps its digits.
-        args = [[name, shown(value)] for name, value in request.args.items()]
-        super().__init__(
-            agent=encodable(request.agent),
-            tool=encodable(request.tool),
-            args=encodable(args),
-            fields=encodable(fields_of(request.schema, request.args)),
-            description=encodable(request.description),
-            risk=encodable(request.risk or ""),
-        )
+    def __init__(self, requests: Sequence[ApprovalRequest], hint: str = "") -> None:
+        self._calls = [_call(request) for request in requests]
+        super().__init__(rows=[_row(request) for request in requests], hint=hint)
+
+    def add(self, requests: Sequence[ApprovalRequest]) -> None:
+        """Ask about more calls."""
+        self._calls += [_call(request) for request in requests]
+        self.rows = [*self.rows, *map(_row, requests)]
+
+    def settle(self, request_id: str, record: ApprovalRecord) -> None:
+        """Show what became of a call, in the place of its buttons."""
+        self.records = {**self.records, request_id: encodable(record.line())}
 
     def bundle(self) -> dict[str, Any]:
         """Give the MIME bundle to display."""
         made: Any = self._repr_mimebundle_()
         bundle = dict(made[0] if isinstance(made, tuple) else made)
-        bundle["text/plain"] = f"{self.agent} asks to run {self.tool}."
+        bundle["text/plain"] = "\n".join([*self._calls, self.hint]).rstrip()
         return bundle
 
     def close(self) -> None:
@@ -59,3 +65,27 @@ class ApprovalCard(anywidget.AnyWidget):
         super().close()
         if layout is not None:
             layout.close()
+
+
+def _call(request: ApprovalRequest) -> str:
+    call = call_text(request.tool, request.args)
+    text: str = encodable(f"{request.agent} asks to run {call}.")
+    return text
+
+
+def _row(request: ApprovalRequest) -> dict[str, Any]:
+    row: dict[str, Any] = encodable(
+        {
+            "id": request.id,
+            "agent": request.agent,
+            "tool": request.tool,
+            # A question about a budget has none: there is nothing to answer in its
+            # place, and nothing that could be said once for all.
+            "isCall": bool(request.call_id),
+            "description": request.description,
+            "risk": request.risk or "",
+            # All as text: the order stays, and a number keeps its digits.
+            "fields": fields_of(request.schema, request.args),
+        }
+    )
+    return row

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
+import contextlib
 import json
-import signal
-import sys
-import threading
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from notebook_agents.approval import (
@@ -19,16 +17,26 @@ from notebook_agents.approval import (
     Decision,
     Deny,
     PendingApproval,
+    Respond,
     Stop,
 )
+from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter import kernel
-from notebook_agents.sync import current_waiter
+from notebook_agents.jupyter._words import arguments_text, clean, shortened
+from notebook_agents.jupyter.kernel import Cell
+from notebook_agents.jupyter.prompt import input_until
+from notebook_agents.sync import cell_waiter
 from notebook_agents.waiting import Waiter
 
-__all__ = ["ask_in_input_box", "has_input_box"]
+__all__ = ["InputBox"]
 
-LOOK_SECONDS = 0.1
-"""How often a waiting prompt looks whether it is still needed."""
+MOST_LINES = 20
+"""How many lines are read about one call before it counts as denied."""
+SETTLE_SECONDS = 0.1
+"""How long an answer may take to decide other calls as well."""
+_LONGEST_VALUE = 100  # characters of an argument in the prompt
+_LONGEST_CALL = 300  # characters of a call there
+_LONGEST_VIEW = 100_000  # characters: a notebook that is sent more loses some of it
 
 _ANSWERS: dict[str, Decision] = {
     "y": Allow(),
@@ -39,112 +47,201 @@ _ANSWERS: dict[str, Decision] = {
     "quit": Stop(),
     "stop": Stop(),
     "": Deny(),
-    "n": Deny(),
-    "no": Deny(),
 }
+_NO = re.compile(r"no?(?:[\s,.:;]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
 
 
-def has_input_box(waiter: Waiter | None, cell: asyncio.Task[Any] | None) -> bool:
-    """Tell whether a cell waits, in whose input box can be asked.
-
-    Parameters
-    ----------
-    waiter : Waiter or None
-        Who waits for the run.
-    cell : asyncio.Task or None
-        The cell that began it, as from `kernel.cell_task`.
-
-    Returns
-    -------
-    bool
-        False in the background: ``input()`` would block the whole kernel with
-        a question that no front end shows.
-    """
-    if waiter is None or not waiter.is_open:
-        return False
-    return waiter.loop is None or kernel.is_running(cell)
-
-
-async def ask_in_input_box(pending: PendingApproval) -> None:
-    """Put a question in the input box of the cell that waits, if one does.
+class InputBox:
+    """Asks in the cell that waits, about one call after the other.
 
     Parameters
     ----------
-    pending : PendingApproval
-        The question. When it is answered elsewhere, or expires, the prompt ends.
+    cell : Cell
+        The one that began the run.
     """
-    waiter = current_waiter()
-    if waiter is None or not waiter.is_open:
-        return
-    request = pending.request
-    prompt = f"Run {call_text(request)}? [y]es, [a]lways, [N]o, [q]uit the run: "
 
-    def is_over() -> bool:
-        return pending.decision is not None or time.time() > request.expires_at
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._turn = asyncio.Lock()
+        self._calls: list[PendingApproval] = []
+        """Those of the present series, decided or not."""
 
-    answer = await waiter.run(lambda: _input_until(is_over, prompt))
-    if answer is None:
-        pending.decide(Deny("nobody answered in time"), by="timeout")
-        return
-    text = answer.strip()
-    # Anything else is a no, and the reason for it.
-    pending.decide(_ANSWERS.get(text.lower(), Deny(text)), by="person")
+    def is_there(self) -> bool:
+        """Tell whether a cell waits, in which can be asked.
+
+        Returns
+        -------
+        bool
+            False in the background: ``input()`` would block the whole kernel with
+            a question that no front end shows.
+        """
+        waiter = cell_waiter()
+        if waiter is None or not waiter.is_open:
+            return False
+        is_terminal = kernel.kernel() is None
+        return is_terminal or waiter.loop is None or self._cell.is_running()
+
+    async def ask(self, pending: PendingApproval) -> None:
+        """Ask about one call, as soon as it is its turn.
+
+        Parameters
+        ----------
+        pending : PendingApproval
+            The question. When it is answered elsewhere, or expires, the prompt
+            ends. Where no cell waits, the person is told how to answer.
+        """
+        waiter = cell_waiter()
+        if waiter is None or not self.is_there():
+            call = f"{pending.request.agent} asks to run {_call(pending.request)}."
+            print(f"{call} {kernel.how_to_answer()}")  # noqa: T201
+            await pending.wait()
+            return
+        if all(each.decision for each in self._calls):
+            self._calls.clear()
+        self._calls.append(pending)
+        await asyncio.sleep(0)  # the others of this step, so that they are counted
+        async with self._turn:
+            if pending is not self._calls[0]:
+                # The answer before may have decided this one too, in a moment.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(pending.wait(), SETTLE_SECONDS)
+            if pending.decision is None:
+                await _Dialog(waiter, pending, self._calls).hold()
 
 
-def _input_until(is_over: Callable[[], bool], prompt: str) -> str | None:
-    """Read a line in the main thread; None once nobody needs it any more."""
-    # Only an interrupt ends ``input()``, so another thread sends one.
-    lock, has_line, is_given_up = threading.Lock(), threading.Event(), threading.Event()
+class _Dialog:
+    """What is said back and forth about one call."""
 
-    def watch() -> None:
-        while not has_line.wait(LOOK_SECONDS):
-            with lock:
-                if is_over() and not has_line.is_set():
-                    is_given_up.set()
-                    _interrupt_main()
-                    return
+    def __init__(
+        self, waiter: Waiter, pending: PendingApproval, calls: list[PendingApproval]
+    ) -> None:
+        self._waiter = waiter
+        self._pending = pending
+        self._calls = calls
+        self._lines_left = MOST_LINES
+        self._steps = {
+            "all": self._approve_all,
+            "e": self._edit,
+            "edit": self._edit,
+            "r": self._respond,
+            "respond": self._respond,
+            "v": self._view,
+            "view": self._view,
+        }
 
-    try:
-        try:
-            # In here: a watcher that was left behind would interrupt other cells.
-            threading.Thread(target=watch, name="input box", daemon=True).start()
-            _forget_typed_ahead()
-            return input(prompt)
-        finally:
-            with lock:
-                has_line.set()
-    except KeyboardInterrupt:
-        if is_given_up.is_set():
+    async def hold(self) -> None:
+        """Ask until there is a decision, from whomever."""
+        while self._pending.decision is None:
+            text = await self._read(self._question())
+            if text is None:
+                return
+            step = self._steps.get(text.lower())
+            if step is None:
+                self._pending.decide(_decision(text), by="person")
+            else:
+                await step()
+
+    async def _read(self, prompt: str) -> str | None:
+        """Read a line; None if the call has been decided meanwhile."""
+        self._lines_left -= 1
+        if self._lines_left < 0:
+            reason = f"no answer could be used within {MOST_LINES} lines"
+            self._pending.decide(Deny(reason), by="person")
             return None
-        raise
-    except EOFError:
-        return ""
+
+        def is_over() -> bool:
+            expires = self._pending.request.expires_at
+            return self._pending.decision is not None or time.time() > expires
+
+        line = await self._waiter.run(lambda: input_until(is_over, prompt))
+        if line is None:
+            self._pending.decide(Deny("nobody answered in time"), by="timeout")
+        return None if line is None else line.strip()
+
+    def _question(self) -> str:
+        place = self._calls.index(self._pending) + 1
+        number = f"({place} of {len(self._calls)}) " if len(self._calls) > 1 else ""
+        call = _call(self._pending.request)
+        view = ["[v]iew in full"] if "\N{HORIZONTAL ELLIPSIS}" in call else []
+        others = ["[all] yes to all"] if len(self._waiting()) > 1 else []
+        choices = ["[y]es", *others, "[a]lways", "[N]o", "[e]dit", "[r]espond", *view]
+        return f"{number}Run {call}? {', '.join(choices)}, [q]uit the run: "
+
+    def _waiting(self) -> list[PendingApproval]:
+        return [each for each in self._calls if each.decision is None]
+
+    async def _approve_all(self) -> None:
+        waiting = self._waiting()
+        calls = "".join(f"  {_call(each.request)}\n" for each in waiting)
+        text = await self._read(f"Run all {len(waiting)}?\n{calls}[y]es, [N]o: ")
+        if text in {"y", "Y", "yes"}:
+            for each in waiting:
+                each.decide(Allow(), by="person")
+
+    async def _edit(self) -> None:
+        args = self._pending.request.args
+        example = shortened(_json(dict(args)), _LONGEST_CALL)
+        ask = f"Arguments to change, as JSON; empty goes back. Now {example}\nJSON: "
+        prompt = ask
+        while text := await self._read(prompt):
+            try:
+                self._pending.decide(Allow({**args, **_object(text)}), by="person")
+            except ToolArgumentsError as error:
+                prompt = f"{_printable(str(error))}\n{ask}"
+            else:
+                return
+
+    async def _respond(self) -> None:
+        text = await self._read("What the model reads as the result: ")
+        if text:
+            self._pending.decide(Respond(text), by="person")
+
+    async def _view(self) -> None:
+        text = clean(arguments_text(self._pending.request.args))
+        if len(text) > _LONGEST_VIEW:
+            left = len(text) - _LONGEST_VIEW
+            text = f"{text[:_LONGEST_VIEW]}\n\N{HORIZONTAL ELLIPSIS} {left:,} more"
+        show: Callable[[], None] = lambda: print(text)  # noqa: E731, T201
+        await self._waiter.run(show)
 
 
-def _interrupt_main() -> None:
-    """Interrupt the main thread, also where it reads from a terminal."""
-    if sys.platform == "win32":
-        _thread.interrupt_main()
-    else:  # only a real signal ends a read
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+def _decision(text: str) -> Decision:
+    """Read an answer; anything that is no word of ours is a no, and its reason."""
+    known = _ANSWERS.get(text.lower())
+    if known is not None:
+        return known
+    no = _NO.fullmatch(text)
+    return Deny((no["reason"] or "").strip() if no else text)
 
 
-def _forget_typed_ahead() -> None:
-    """Drop what was typed before the question was there to be read."""
-    if kernel.kernel() is not None:
-        return  # a front end sends a line only when it is asked
+def _object(text: str) -> Mapping[str, Any]:
     try:
-        import termios
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = f"This is no JSON: {error}."
+        raise ToolArgumentsError(message) from None
+    if not isinstance(value, dict):
+        message = 'Write a JSON object, such as {"n": 1}.'
+        raise ToolArgumentsError(message)
+    return value
 
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError):
-        pass  # not a terminal, or Windows
 
-
-def call_text(request: ApprovalRequest) -> str:
-    """Write a call as it would stand in Python."""
+def _call(request: ApprovalRequest) -> str:
+    """Write a call as it would stand in Python, with what is long shortened."""
     args = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}"
+        f"{name}={shortened(_json(value), _LONGEST_VALUE)}"
         for name, value in request.args.items()
     )
-    return f"{request.tool}({args})"
+    return _printable(f"{request.tool}({shortened(args, _LONGEST_CALL)})")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _printable(text: str) -> str:
+    """Write out what could move the cursor, or turn the direction of a text."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in text
+    )

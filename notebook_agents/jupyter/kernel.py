@@ -16,25 +16,28 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any
 
 from notebook_agents.waiting import running_loop
 
 __all__ = [
+    "Cell",
     "can_ask_stdin",
     "cell_key",
-    "cell_task",
     "free_comm",
+    "how_to_answer",
     "interrupts",
     "is_cell_task",
-    "is_running",
     "kernel",
     "on_interrupt",
     "pump",
     "shell",
+    "show",
     "shows_cards",
+    "this_cell",
 ]
 
 _COMM_MESSAGES = frozenset({"comm_open", "comm_msg", "comm_close"})
@@ -81,6 +84,39 @@ def cell_key() -> str | None:
     return f"{os.environ.get('JPY_SESSION_NAME', '')}#{cell}" if cell else None
 
 
+def show(handle: Any, bundle: Mapping[str, Any], *, cell: Cell | None = None) -> None:
+    """Display something in the cell that runs, or in one that has ended.
+
+    Parameters
+    ----------
+    handle : DisplayHandle
+        Updates it later.
+    bundle : mapping
+        By MIME type.
+    cell : Cell, optional
+        Which cell, if it may have ended.
+    """
+    here = kernel()
+    if cell is None or not _is_ipykernel_6(here):
+        handle.display(bundle, raw=True)  # the context says in which cell
+        return
+    # There, a display goes to whatever the kernel was told last.
+    publisher = shell().display_pub
+    shown = {"display_id": handle.display_id}
+    content = {"data": dict(bundle), "metadata": {}, "transient": shown}
+    message = publisher.session.msg("display_data", content, parent=cell.message)
+    publisher.session.send(publisher.pub_socket, message, ident=publisher.topic)
+
+
+def how_to_answer() -> str:
+    """Say how a call is answered from another cell."""
+    magics = shell().magics_manager.magics["line"]
+    how = "%agent approvals lists what waits, %agent approve and %agent deny answer it"
+    return (
+        f"{how}." if "agent" in magics else f"{how}, after %load_ext notebook_agents."
+    )
+
+
 def is_cell_task(task: asyncio.Task[Any] | None) -> bool:
     """Tell whether a task is the cell itself and not one that it made.
 
@@ -94,29 +130,39 @@ def is_cell_task(task: asyncio.Task[Any] | None) -> bool:
     return getattr(coroutine, "__name__", "").startswith("run_cell")
 
 
-def cell_task() -> asyncio.Task[Any] | None:
-    """Give the task of the cell that awaits at this moment, if one does."""
-    tasks = asyncio.all_tasks() if running_loop() is not None else ()
-    return next(filter(is_cell_task, tasks), None)
-
-
-def is_running(cell: asyncio.Task[Any] | None) -> bool:
-    """Tell whether a cell still runs.
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell, for whoever may outlive it.
 
     Parameters
     ----------
-    cell : asyncio.Task or None
-        As from `cell_task`.
-
-    Returns
-    -------
-    bool
-        Of a cell that has no task: whether any cell runs.
+    message : mapping or None
+        What the kernel was told to run.
+    task : asyncio.Task or None
+        What runs, if it awaits.
     """
-    if cell is not None:
-        return not cell.done()
-    # For as long as a cell runs, the kernel has put its own in this place.
-    return not isinstance(builtins.input, BuiltinFunctionType)
+
+    message: Any = None
+    task: asyncio.Task[Any] | None = None
+
+    def is_running(self) -> bool:
+        """Tell whether it runs; of one that has no task, whether any cell does."""
+        if self.task is not None:
+            return not self.task.done()
+        # For as long as a cell runs, the kernel has put its own in this place.
+        return not isinstance(builtins.input, BuiltinFunctionType)
+
+
+def this_cell() -> Cell:
+    """Give the cell that runs at this moment."""
+    here = kernel()
+    message = here.get_parent("shell") if here is not None else None
+    return Cell(message, _cell_task())
+
+
+def _cell_task() -> asyncio.Task[Any] | None:
+    tasks = asyncio.all_tasks() if running_loop() is not None else ()
+    return next(filter(is_cell_task, tasks), None)
 
 
 def shows_cards() -> bool:
@@ -193,7 +239,7 @@ class _Noting:
         self._before = before
         self._task: asyncio.Task[Any] | None = None
         """What to cancel, where the cell itself runs it in a nested loop."""
-        cell, task = cell_task(), asyncio.current_task()
+        cell, task = _cell_task(), asyncio.current_task()
         if cell is not None and cell is not task and _is_on_the_stack(cell):
             self._task = task
 
@@ -232,7 +278,7 @@ def pump(blocked: bool) -> None:  # noqa: FBT001 - the signature of a waiter's t
     """
     here = kernel()
     waiting = getattr(here, "msg_queue", None)
-    if waiting is None or not hasattr(here, "do_one_iteration"):
+    if waiting is None or not _is_ipykernel_6(here):
         return  # ipykernel 7 delivers them by itself
     if blocked:
         import zmq
@@ -241,6 +287,10 @@ def pump(blocked: bool) -> None:  # noqa: FBT001 - the signature of a waiter's t
     kept = [item for item in _drained(waiting) if not _handled(here, item)]
     for item in kept:  # everything else keeps its order
         waiting.put_nowait(item)
+
+
+def _is_ipykernel_6(here: Any) -> bool:
+    return hasattr(here, "do_one_iteration")
 
 
 def _drained(waiting: Any) -> list[Any]:

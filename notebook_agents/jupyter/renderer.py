@@ -73,6 +73,7 @@ class CellRenderer:
         self._shown_elsewhere: set[str] = set()
         self._unshowable: set[str] = set()
         self._asked: set[str] = set()
+        self._waiting: set[str] = set()
         self._state: _State = "running"
         self._usage = Usage()
         self._run: Run | None = None
@@ -144,6 +145,7 @@ class CellRenderer:
         changed = self._transcript.apply(event)
         if isinstance(event, ApprovalRequestedEvent):
             self._asked.add(event.request["id"])
+            self._waiting.add(event.request["id"])
         elif self._is_said_elsewhere(event):
             self._hide(changed)
         self._stale.update(dict.fromkeys(changed))
@@ -175,9 +177,9 @@ class CellRenderer:
             return "done"
         if isinstance(event, ErrorEvent):
             return "cancelled" if event.reason == "cancelled" else "failed"
-        if isinstance(event, ApprovalRequestedEvent):
-            return "waiting"
-        return "running"
+        if isinstance(event, ApprovalResultEvent):
+            self._waiting.discard(event.request_id)
+        return "waiting" if self._waiting else "running"
 
     def _flush_soon(self) -> None:
         if self._timer is not None:

@@ -7,7 +7,7 @@ they come from a live run or from a file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from notebook_agents.events import (
@@ -27,8 +27,9 @@ from notebook_agents.events import (
     ToolErrorEvent,
 )
 from notebook_agents.jupyter._words import ENDS, WHY_CUT, Level, duration, guard_text
-from notebook_agents.jupyter.html import State, ToolCard, approval_record, notice
+from notebook_agents.jupyter.html import State, ToolCard, notice
 from notebook_agents.jupyter.look import Look
+from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.jupyter.segments import (
     ApprovalSegment,
     GrowingSegment,
@@ -55,13 +56,6 @@ _CARD_STATES: dict[str, State] = {
     "denied": "denied",
     "cancelled": "cancelled",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    agent: str
-    tool: str
-    args: Mapping[str, Any]
 
 
 class Transcript:
@@ -313,16 +307,20 @@ class Transcript:
     def _record(
         self, event: ApprovalResultEvent, tool: str, args: _Args, asked: _Args
     ) -> None:
-        record = approval_record(
-            _Asked(event.agent, tool, args),
+        record = ApprovalRecord(
+            agent=event.agent,
+            tool=tool,
+            args=args,
             decision=event.decision,
             reason=event.reason,
             by=event.by,
             at=event.ts,
             asked=asked,
+            scope=event.scope,
+            until=event.until,
         )
         key = f"approval:{event.request_id}"
-        self._add(ApprovalSegment(key, event.step, record))
+        self._add(ApprovalSegment(key, event.step, record.bundle()))
 
     # Notices
 

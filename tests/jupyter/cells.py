@@ -61,7 +61,7 @@ def _text(output: Any) -> str:
 
 
 NO_CARDS = """
-import notebook_agents.jupyter.approval as asking
+import notebook_agents.jupyter.waiting_calls as asking
 asking.READY_SECONDS = asking.LATE_SECONDS = 0.1
 """
 """No card will say that it is on screen, so nothing need wait for one."""

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.notebook, pytest.mark.timeout(400)]
 
 MORE = '''
 from IPython.utils.capture import capture_output
-import notebook_agents.jupyter.approval as asking
+import notebook_agents.jupyter.waiting_calls as asking
 
 @tool
 def slow(seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,12 +12,12 @@ from hypothesis import strategies as st
 from notebook_agents.jupyter._words import arguments_text, call_text, capped, duration
 from notebook_agents.jupyter.html import (
     ToolCard,
-    approval_record,
     header,
     notice,
     thinking,
     tool_card,
 )
+from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.messages import Usage
 
 EVIL = '<img src=x onerror="pwn()">&<script>'
@@ -49,19 +48,22 @@ def _read(bundle: dict[str, str]) -> _Reader:
 
 
 def _record(**changes) -> dict[str, str]:
-    request = SimpleNamespace(agent="helper", tool="rm", args={"path": "a.csv"})
-    return approval_record(request, **{"decision": "allow", "by": "person"} | changes)
+    facts = {"agent": "helper", "tool": "rm", "args": {"path": "a.csv"}}
+    facts |= {"decision": "allow", "by": "person"}
+    return ApprovalRecord(**facts | changes).bundle()
 
 
 def _all_of(text: str) -> list[dict[str, str]]:
     card = ToolCard(tool=text, args={text: text}, label=text, result=text)
     failed = ToolCard(tool=text, state="failed", error=text, detail=text)
     waiting = ToolCard(tool=text, progress=(1, 2, text))
-    request = SimpleNamespace(agent=text, tool=text, args={text: [text]})
+    record = _record(
+        agent=text, tool=text, args={text: [text]}, decision=text, reason=text, by=text
+    )
     return [
         header(text, model=text, note=text),
         *map(tool_card, (card, failed, waiting)),
-        approval_record(request, decision=text, reason=text, by=text, at=0),
+        record,
         notice(text, level="error"),
         thinking(text, title=text),
     ]
@@ -156,6 +158,17 @@ def test_long_arguments_are_shown_in_full_inside_the_card():
         ({}, "✓ Approved by you: rm(path='a.csv')"),
         ({"by": "policy"}, "✓ Approved by the policy: rm(path='a.csv')"),
         ({"by": "ada"}, "✓ Approved by ada: rm(path='a.csv')"),
+        ({"by": "callback"}, "✓ Approved by the callback: rm(path='a.csv')"),
+        ({"by": "http"}, "✓ Approved over the web: rm(path='a.csv')"),
+        ({"by": "http:ada"}, "✓ Approved by ada over the web: rm(path='a.csv')"),
+        (
+            {"decision": "deny", "by": "error", "reason": "asking failed"},
+            "⊘ Denied: rm(path='a.csv') · asking failed",
+        ),
+        (
+            {"decision": "respond", "reason": "by hand\n\ndone"},
+            "✓ Answered by you: rm(path='a.csv') · by hand done",
+        ),
         ({"decision": "deny"}, "⊘ Denied by you: rm(path='a.csv')"),
         ({"decision": "stop"}, "⊘ Denied, run stopped by you: rm(path='a.csv')"),
         ({"decision": "deny", "by": "cancelled"}, "■ Cancelled: rm(path='a.csv')"),
@@ -195,6 +208,28 @@ def test_a_record_of_an_edited_call_holds_both_versions():
 def test_a_record_of_a_session_says_so(decision, by):
     said = _record(decision=decision, by=by)["text/plain"]
     assert said.startswith("✓ Approved for this session: rm")
+
+
+@pytest.mark.parametrize(
+    ("scope", "until", "lasts"),
+    [
+        ("tool", None, "every call of rm"),
+        ("call", None, "only this exact call"),
+        ("tool", 0, "every call of rm until 1970-01-01 00:00 UTC"),
+    ],
+)
+def test_a_record_says_what_is_approved_from_now_on(scope, until, lasts):
+    said = _record(decision="always", scope=scope, until=until)["text/plain"]
+    assert said == f"✓ Approved for this session by you: rm(path='a.csv') · {lasts}"
+
+
+@pytest.mark.parametrize("decision", ["deny", "respond"])
+def test_what_a_person_wrote_is_kept_whole_inside_the_record(decision):
+    text = "word " * 100 + "end"
+    bundle = _record(decision=decision, reason=text)
+    assert text in _read(bundle).text
+    assert len(bundle["text/plain"]) < 200
+    assert "The " not in _read(_record(decision=decision, reason="short")).text
 
 
 def test_the_header_has_names_state_time_and_tokens():

@@ -14,6 +14,7 @@ from notebook_agents.events import (
     ActionEvent,
     AnswerEvent,
     ApprovalRequestedEvent,
+    ApprovalResultEvent,
     ErrorEvent,
     GuardrailEvent,
     ObservationEvent,
@@ -290,6 +291,31 @@ def test_what_cannot_be_shown_ends_nothing(show, caplog):
     assert "run()" in screen.text
     assert "done" in screen.shown[0]["text/plain"]
     assert caplog.text.count("could not be shown: text:1") == 1
+
+
+def test_the_header_says_waiting_as_long_as_any_call_waits(show):
+    states = []
+
+    async def story(run, renderer):
+        def header() -> str:
+            return renderer._header_bundle()["text/plain"].split(" · ")[2]
+
+        await asyncio.sleep(0)  # it begins to follow
+        for number in "12":
+            run.tell(ActionEvent, tool="run", call_id=number)
+            request = {"id": number}
+            run.tell(ApprovalRequestedEvent, call_id=number, request=request)
+        for number in "12":
+            renderer.catch_up()
+            states.append(header())
+            run.tell(ApprovalResultEvent, call_id=number, request_id=number)
+        renderer.catch_up()
+        states.append(header())
+        run.tell(AnswerEvent, content="")
+        await asyncio.sleep(0)
+
+    show(story)
+    assert states == ["waiting for approval", "waiting for approval", "running"]
 
 
 def test_an_event_that_cannot_be_read_is_left_out(show, caplog):
