@@ -75,7 +75,8 @@ class PreparedCall:
     edited : BoundCall or None
         What a person chose to run instead.
     place : int
-        Where it stands among the calls of its step, from 0.
+        Number of the event that announced it: where several wait, they go on in
+        this order.
     """
 
     call: ToolCall
@@ -222,13 +223,15 @@ async def _without_running(turn: Turn, prepared: PreparedCall) -> list[Event]:
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
     """Announce a call before anything is done about it."""
     definition, bound = prepared.definition, prepared.bound
-    return turn.event(
+    event = turn.event(
         ActionEvent,
         tool=prepared.call.name,
         args=bound.values if bound else _readable(prepared.call.arguments),
         call_id=prepared.call.id,
         label=_label(definition, bound) or prepared.call.name,
     )
+    prepared.place = event.seq
+    return event
 
 
 def _label(definition: ToolDefinition | None, bound: BoundCall | None) -> str:

@@ -166,8 +166,6 @@ async def settle_round(turn: Turn) -> Events:
             return
     screened = await screen_calls(turn, asked)
     calls = [prepare(turn, each.call, refusal=each.refusal) for each in screened]
-    for place, call in enumerate(calls):
-        call.place = place
     try:
         if turn.journal is not None and turn.recalled is None:
             await turn.journal.replied(turn.reply, [each.call for each in screened])

@@ -95,8 +95,9 @@ function sessionChoice(tool) {
 
 function reasonField(deny) {
   const input = element("input", "nba-field nba-reason");
-  input.placeholder = "Reason to deny, told to the model (optional)";
-  input.setAttribute("aria-label", "Reason to deny (optional)");
+  input.placeholder = "Reason to deny (optional)";
+  input.setAttribute("aria-label", input.placeholder);
+  input.title = "The model is told.";
   input.maxLength = 2000;
   input.onkeydown = (event) => {
     if (event.key === "Enter" && !event.isComposing) deny();
