@@ -342,17 +342,19 @@ function render({ model, el }) {
     all.disabled = Boolean(text);
     view.news.textContent = text;
   };
-  const keepTime = () => {
+  // After whatever may have changed which rows can be answered.
+  const refresh = () => {
+    const isOver = free().length === 0;
+    for (const each of Object.values(buttons)) each.disabled = isOver;
     if (left === null || isBelow) return;
     const seconds = (left - performance.now()) / 1000;
-    if (free().length && seconds > 0) time.start(seconds, () => end(TIME_IS_UP));
+    if (!isOver && seconds > 0) time.start(seconds, () => end(TIME_IS_UP));
     else time.stop();
   };
   const setTime = (seconds) => {
     if (seconds === undefined || isBelow) return;
     left = performance.now() + seconds * 1000;
     if (seconds > 0) end("");
-    keepTime();
   };
   // The title, and what belongs to the only row or else to all of them.
   const arrange = () => {
@@ -378,7 +380,7 @@ function render({ model, el }) {
     next?.node.scrollIntoView({ block: "nearest" });
   };
   const onClick = (call) => {
-    keepTime();
+    refresh();
     const isElsewhere = isTyping() && !focusedIn(call.node);
     // Later, when a click that was for all has reached them all.
     if (!isElsewhere) queueMicrotask(() => moveOn(call));
@@ -392,6 +394,7 @@ function render({ model, el }) {
       view.list.append(call.node);
     }
     arrange();
+    refresh();
   };
   const settle = () => {
     const records = model.get("records");
@@ -402,7 +405,7 @@ function render({ model, el }) {
       else if (focused) call.node.firstChild.focus({ preventScroll: true });
     }
     arrange();
-    keepTime();
+    refresh();
   };
 
   buttons.denyAll.onclick = () => free().forEach((call) => call.deny());
@@ -420,6 +423,7 @@ function render({ model, el }) {
       end(BELOW);
     }
     if (message.of !== "decision") setTime(message.left);
+    refresh();
   };
   view.hint.textContent = model.get("hint");
   addRows();

@@ -167,7 +167,8 @@ class WaitingCalls:
         said = content if isinstance(content, dict) else {}
         self._answer("ack", said, of=said.get("kind"))
         if said.get("kind") == "ready":
-            self._loop.call_soon_threadsafe(self._ready.set)
+            with contextlib.suppress(RuntimeError):  # the run's loop has been closed
+                self._loop.call_soon_threadsafe(self._ready.set)
         elif said.get("kind") == "decision":
             self._decide(said)
 
