@@ -56,3 +56,15 @@ def history(agent: Agent, n: int) -> Any:
 
 async def turn(agent: Agent, conversation: Any, prompt: str) -> str:
     return str(await agent.run(prompt, memory=conversation))
+
+
+def serve(url: str, model: str) -> tuple[Any, str, dict[str, str]]:
+    from notebook_agents import AgentAPI
+
+    app, agent = AgentAPI(), make_agent(url, model)
+
+    async def chat(question: dict[str, str]) -> Any:
+        return agent.stream(question["message"], memory=InMemoryStore().session())
+
+    app.stream("/chat")(chat)
+    return app, "/chat", {"message": "hi"}

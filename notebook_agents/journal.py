@@ -8,12 +8,12 @@ is never run again, and what has a result keeps it.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
+from notebook_agents.identifiers import new_id
 from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
 from notebook_agents.memory.listing import now_ms
 from notebook_agents.memory.scope import MemoryScope
@@ -325,7 +325,7 @@ def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
 
 def _new_entry(agent: str, prompt: object) -> UnfinishedRun:
     return {
-        "run_id": secrets.token_hex(16),
+        "run_id": new_id(),
         "agent": agent,
         "prompt": prompt,  # type: ignore[typeddict-item] # checked by the agent
         "began_at": now_ms(),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from notebook_agents.events import Event, TokenEvent
+from notebook_agents.identifiers import new_id, new_uuid
 from notebook_agents.messages import Message, to_dicts
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
@@ -72,8 +71,8 @@ def outcome_of(
         stop_reason=turn.stop_reason,
         is_blocked=turn.stop_reason == "blocked",
         run_id=turn.origin.run_id,
-        trace_id=secrets.token_hex(16),
-        message_id=str(uuid.uuid4()),
+        trace_id=new_id(),
+        message_id=new_uuid(),
         latency_ms=round(seconds * 1000),
         model=model_label(turn.provider),
         events=tuple(events),

@@ -8,12 +8,14 @@ import re
 import uuid
 from dataclasses import dataclass, field
 
+from notebook_agents.identifiers import new_uuid
+
 __all__ = ["MemoryScope", "create_conversation_id"]
 
 
 def create_conversation_id() -> str:
     """Make a new conversation identifier, a random UUID."""
-    return str(uuid.uuid4())
+    return new_uuid()
 
 
 _is_canonical = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch

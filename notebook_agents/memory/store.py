@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
+from notebook_agents.identifiers import new_id
 from notebook_agents.memory.journal import Journal
 from notebook_agents.memory.listing import ConversationInfo
 from notebook_agents.memory.record import TURN, from_record, to_record, turn_of
@@ -352,7 +352,7 @@ class MemoryStore(ABC):
 
 def new_turn_key() -> str:
     """Make a key that no other turn has."""
-    return secrets.token_hex(16)
+    return new_id()
 
 
 def _lock_of(store: MemoryStore, scope: MemoryScope) -> threading.RLock:
