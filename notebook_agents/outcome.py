@@ -57,7 +57,6 @@ def outcome_of(
     return AgentResult(
         answer=turn.answer,
         output=turn.output,
-        messages=[*to_dicts(turn.prior), *new],
         new_messages=new,
         context_tokens=usage.context_tokens,
         prompt_tokens=usage.prompt_tokens,
@@ -77,4 +76,5 @@ def outcome_of(
         model=model_label(turn.provider),
         events=tuple(events),
         **conversation,
+        _prior=turn.prior,
     )

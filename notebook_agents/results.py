@@ -18,6 +18,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ToolErrorEvent,
 )
+from notebook_agents.messages import Message, to_dicts
 from notebook_agents.tables import frame_of
 
 __all__ = ["AgentResult"]
@@ -27,10 +28,12 @@ T = TypeVar("T", default=Any)
 
 
 @dataclass(slots=True)
-class _Display:
-    """Whether the next display should spare the reader a second answer."""
+class _Looks:
+    """What becomes of a frozen result when somebody looks at it."""
 
     is_answer_on_screen: bool = False
+    """Whether the next display should spare the reader a second answer."""
+    messages: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -47,8 +50,6 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     output : T
         The answer as a value of the type that was asked for; None if none was, or
         if a limit ended the run first, as ``stop_reason`` tells.
-    messages : list of dict
-        The conversation that the model saw, with this turn at its end.
     new_messages : list of dict
         This turn alone.
     context_tokens, prompt_tokens, completion_tokens, reasoning_tokens : int
@@ -97,7 +98,6 @@ class AgentResult(Mapping[str, Any], Generic[T]):
 
     answer: str
     output: T = None  # type: ignore[assignment]  # only where no type was asked for
-    messages: list[dict[str, Any]] = field(default_factory=list)
     new_messages: list[dict[str, Any]] = field(default_factory=list)
     context_tokens: int = 0
     prompt_tokens: int = 0
@@ -119,7 +119,20 @@ class AgentResult(Mapping[str, Any], Generic[T]):
     latency_ms: int = 0
     model: str = ""
     events: tuple[Event, ...] = ()
-    _display: _Display = field(default_factory=_Display)
+    _prior: Sequence[Message] = ()
+    _looks: _Looks = field(default_factory=_Looks)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation before the run, with this turn at its end.
+
+        Made at the first look: where nobody asks for them, the messages of a
+        long conversation take neither time nor room.
+        """
+        if self._looks.messages is None:
+            earlier = to_dicts(self._prior)
+            self._looks.messages = [*earlier, *self.new_messages]
+        return self._looks.messages
 
     def __getitem__(self, key: str) -> Any:
         if key in _KEYS:
@@ -209,11 +222,11 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         return frame_of(self.events)
 
     def _ipython_display_(self) -> None:
-        if not self._display.is_answer_on_screen:
+        if not self._looks.is_answer_on_screen:
             # IPython then goes on to `_repr_mimebundle_`.
             raise NotImplementedError
         # Only in the cell that streamed it: shown again, it shows itself.
-        self._display.is_answer_on_screen = False
+        self._looks.is_answer_on_screen = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         answer = self.answer
@@ -226,13 +239,14 @@ class AgentResult(Mapping[str, Any], Generic[T]):
 
 _KEYS = (
     *(name for name in AgentResult.__dataclass_fields__ if not name.startswith("_")),
+    "messages",
     "total_billable_tokens",
 )
 
 
 def mark_displayed(result: AgentResult[Any]) -> None:
     """Note that the answer is on screen, so the next display shows nothing."""
-    result._display.is_answer_on_screen = True  # noqa: SLF001 - same module
+    result._looks.is_answer_on_screen = True  # noqa: SLF001 - same module
 
 
 def laid_out(answer: str) -> str:

@@ -119,8 +119,8 @@ async def test_sync_tools_one_after_the_other_share_a_thread(monkeypatch):
     assert len(started) < rounds / 3  # now and then one is not idle again yet
 
 
-async def test_a_stored_message_is_written_twice_a_turn(server, monkeypatch):
-    """For the request and for the result."""
+async def test_a_stored_message_is_written_once_a_turn(server, monkeypatch):
+    """For the request alone: a result writes them when they are looked at."""
     session = InMemoryStore().session()
     for number in range(200):
         role = "assistant" if number % 2 else "user"
@@ -129,4 +129,4 @@ async def test_a_stored_message_is_written_twice_a_turn(server, monkeypatch):
     provider = OpenAICompatibleProvider(server.url, "m", "sk-a-test-key")
     with counted(monkeypatch, Message, "to_dict") as written:
         await Agent(provider).run("Go", memory=session)
-    assert 200 < len(written) <= 2 * 200 + 5
+    assert len(written) < 200  # the wire format has a way of its own

@@ -43,7 +43,7 @@ def test_a_result_is_a_mapping_of_its_fields(result):
     assert len(result) == len(dict(result))
 
 
-@pytest.mark.parametrize("key", ["nothing", "_display", "summary", 3])
+@pytest.mark.parametrize("key", ["nothing", "_looks", "summary", 3])
 def test_what_is_no_field_is_no_key(result, key):
     assert key not in result
     with pytest.raises(KeyError):
