@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import (
     ActionEvent,
     ApprovalRequestedEvent,
@@ -18,6 +21,7 @@ from notebook_agents.events import (
     ObservationEvent,
     ToolErrorEvent,
 )
+from notebook_agents.front_ends import front_ends
 from notebook_agents.messages import Message, to_dicts
 from notebook_agents.tables import frame_of
 
@@ -220,6 +224,47 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         ['task', 'action', 'observation', 'answer']
         """
         return frame_of(self.events)
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the run into a file, as a person sees it.
+
+        Parameters
+        ----------
+        path : str or path
+            Its ending says how: ``.md``, ``.ipynb`` (a cell that can be run
+            again), ``.html`` (needs ``nbconvert``), or ``.json``, with
+            everything that `to_dict` gives. A file that is there is replaced.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If it has another ending, or this package is not installed properly.
+
+        Examples
+        --------
+        >>> from notebook_agents import Agent, ScriptedProvider
+        >>> result = Agent(ScriptedProvider(["Hello!"])).run_sync("Hi")
+        >>> print(result.export("run.md").read_text("utf-8"))
+        # agent
+        <BLANKLINE>
+        > Hi
+        <BLANKLINE>
+        Hello!
+        <BLANKLINE>
+        *scripted:script: stop, 1 step, ...*
+        <BLANKLINE>
+        """
+        file = Path(path).expanduser()
+        for front_end in front_ends():
+            front_end.export(self, file)
+            return file
+        message = "No front end is installed; install the package with pip."
+        raise AgentConfigurationError(message)
 
     def _ipython_display_(self) -> None:
         if not self._looks.is_answer_on_screen:

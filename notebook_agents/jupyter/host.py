@@ -15,8 +15,11 @@ from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from notebook_agents.jupyter.approval import CellApprover
     from notebook_agents.jupyter.form import ToolForm
+    from notebook_agents.results import AgentResult
     from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["JupyterHost", "RunStopped"]
@@ -146,3 +149,9 @@ class JupyterHost:
         from notebook_agents.jupyter.form import ToolForm
 
         return ToolForm(definition, self._tried)
+
+    def export(self, result: AgentResult[Any], path: Path) -> None:
+        """Write a run into a file, whose name says in which form."""
+        from notebook_agents.jupyter.exporting import export
+
+        export(result, path)

@@ -1,0 +1,165 @@
+"""A run as a file: Markdown, a notebook, a web page or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from notebook_agents._optional import require
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.events import AnswerEvent, ErrorEvent, TaskEvent
+from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter.html import header
+from notebook_agents.jupyter.segments import Segment, TextSegment
+from notebook_agents.jupyter.transcript import Transcript
+from notebook_agents.messages import Usage
+from notebook_agents.results import AgentResult
+
+__all__ = ["export"]
+
+_Bundle = dict[str, Any]
+
+
+def export(result: AgentResult[Any], path: Path) -> None:
+    """Write a run into a file, whose name says in which form.
+
+    Parameters
+    ----------
+    result : AgentResult
+        The run.
+    path : Path
+        Ends with ``.md``, ``.ipynb``, ``.html`` or ``.json``.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it ends with anything else.
+    MissingExtraError
+        If ``nbconvert``, which makes web pages, is not installed.
+    """
+    write = _WRITERS.get(path.suffix.lower())
+    if write is None:
+        known = ", ".join(_WRITERS)
+        message = f"A run can be written as {known}, not as {path.name!r}."
+        raise AgentConfigurationError(message)
+    # Made whole before the file is touched, which may hold an earlier run.
+    text = write(result)
+    path.write_text(text, "utf-8")
+
+
+def _as_json(result: AgentResult[Any]) -> str:
+    data = encodable(result.to_dict())
+    return json.dumps(data, ensure_ascii=False, indent=2, default=str)
+
+
+def _as_markdown(result: AgentResult[Any]) -> str:
+    parts = [f"# {_agent(result)}", _quoted(_prompt(result))]
+    for segment in _segments(result):
+        bundle = segment.bundle()
+        if isinstance(segment, TextSegment):
+            parts.append(bundle["text/markdown"])
+        else:
+            parts.append(_quoted(bundle["text/plain"], fenced=True))
+    parts.append(f"*{result.model}: {result.summary()}*")
+    return "\n\n".join(part for part in encodable(parts) if part.strip()) + "\n"
+
+
+def _as_notebook(result: AgentResult[Any]) -> str:
+    return json.dumps(_notebook(result), ensure_ascii=False, indent=1) + "\n"
+
+
+def _as_html(result: AgentResult[Any]) -> str:
+    require("nbconvert", extra="notebook")
+    from nbconvert import HTMLExporter
+    from nbformat import from_dict
+
+    exporter = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True)
+    page: str = exporter.from_notebook_node(
+        from_dict(_notebook(result)),
+        resources={"metadata": {"name": _agent(result)}},
+    )[0]
+    return page
+
+
+_WRITERS: dict[str, Callable[[AgentResult[Any]], str]] = {
+    ".md": _as_markdown,
+    ".ipynb": _as_notebook,
+    ".html": _as_html,
+    ".json": _as_json,
+}
+
+
+def _notebook(result: AgentResult[Any]) -> dict[str, Any]:
+    """Give a notebook with one cell, which can be run again."""
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": bundle}
+        for bundle in _outputs(result)
+    ]
+    cell: dict[str, Any] = {
+        "id": "run",
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "source": f"%%agent {_agent(result)}\n{_prompt(result)}",
+        "outputs": outputs,
+    }
+    cells = encodable([cell])
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _outputs(result: AgentResult[Any]) -> Iterator[_Bundle]:
+    yield header(
+        _agent(result),
+        model=result.model,
+        state=_state(result),
+        seconds=result.latency_ms / 1000,
+        usage=Usage(
+            context_tokens=result.context_tokens,
+            prompt_tokens=result.prompt_tokens,
+            completion_tokens=result.completion_tokens,
+            reasoning_tokens=result.reasoning_tokens,
+        ),
+    )
+    for segment in _segments(result):
+        yield segment.bundle()
+
+
+def _segments(result: AgentResult[Any]) -> list[Segment]:
+    transcript = Transcript()
+    for event in result.events:
+        transcript.apply(event)
+    return [part for part in transcript.segments if any(part.bundle().values())]
+
+
+def _state(result: AgentResult[Any]) -> Any:
+    last = result.events[-1] if result.events else None
+    if isinstance(last, ErrorEvent):
+        return "cancelled" if last.reason == "cancelled" else "failed"
+    return "done" if isinstance(last, AnswerEvent) else "running"
+
+
+def _agent(result: AgentResult[Any]) -> str:
+    return result.events[0].agent if result.events else "agent"
+
+
+def _prompt(result: AgentResult[Any]) -> str:
+    first = next((e for e in result.events if isinstance(e, TaskEvent)), None)
+    return first.prompt if first is not None else ""
+
+
+def _quoted(text: str, *, fenced: bool = False) -> str:
+    """Quote a text; fenced, so that nothing in it counts as Markdown."""
+    if not text.strip():
+        return ""
+    if fenced:
+        fence = "`" * (max(map(len, _runs_of_ticks(text)), default=2) + 1)
+        fence = fence if len(fence) > 2 else "```"  # noqa: PLR2004 - the shortest fence
+        text = f"{fence}text\n{text}\n{fence}"
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _runs_of_ticks(text: str) -> list[str]:
+    marks = "".join(letter if letter == "`" else " " for letter in text)
+    return marks.split()
