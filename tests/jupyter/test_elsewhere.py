@@ -143,12 +143,25 @@ def test_a_question_of_an_agent_that_was_replaced_is_found_as_well(front_end):
     assert "['deleted 1']" in front_end.run(SAID).text
 
 
-def test_the_cell_that_began_it_says_how_to_answer_and_keeps_a_record(front_end):
-    reply = front_end.run("run = start(call('work', n=1)); await asyncio.sleep(0.5)")
-    asked = "bot asks to run work(n=1).\nAnother cell can answer too: %agent approvals"
-    assert asked in reply.text
+WITHOUT_CARDS = """
+from notebook_agents.jupyter import kernel
+shows, kernel.shows_cards = kernel.shows_cards, lambda: False
+run = start(call('work', n=1))
+while not run.approvals: await asyncio.sleep(0.02)
+await asyncio.sleep(0.2)
+"""
+
+
+def test_where_no_card_can_be_made_the_cell_says_how_to_answer(front_end):
+    reply = front_end.run(WITHOUT_CARDS)
+    said = (
+        "bot asks to run work(n=1). %agent approvals lists what waits, %agent approve"
+    )
+    assert said in reply.text
+    assert "[card]" not in reply.text
     front_end.run("%agent approve")
-    front_end.run(SAID)
+    assert "['worked 1']" in front_end.run(SAID).text
+    front_end.run("kernel.shows_cards = shows")
 
 
 def test_a_run_that_is_stopped_takes_its_questions_along(front_end):
@@ -156,3 +169,22 @@ def test_a_run_that_is_stopped_takes_its_questions_along(front_end):
     assert len(waiting(front_end)) == 2
     front_end.run("run.cancel()\nawait run.ended()")
     assert waiting(front_end) == []
+
+
+SERVE = """
+import httpx
+from notebook_agents import serve
+served = Agent(ScriptedProvider([call('work', n=5), 'done']), [work], name='served')
+server = serve(served)
+web = httpx.AsyncClient(headers={'Authorization': f'Bearer {server.token}'}, timeout=20)
+asking = asyncio.create_task(web.post(f'{server.url}/chat', json={'message': 'go'}))
+while not server.approvals: await asyncio.sleep(0.02)
+"""
+
+
+def test_a_call_of_a_served_agent_is_answered_as_well(front_end):
+    front_end.run(SERVE)
+    assert "served asks to run work" in front_end.run("%agent approvals").text
+    front_end.run("%agent approve")
+    said = "print((await asking).json()['response']); server.stop()"
+    assert front_end.run(said).text == "done\n"
