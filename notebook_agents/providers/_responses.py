@@ -10,7 +10,7 @@ from typing import Any
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._replayed import Replayed
-from notebook_agents.providers._responses_items import KeptItems
+from notebook_agents.providers._responses_items import KeptItems, key_of
 from notebook_agents.providers._responses_reply import ResponsesReply
 from notebook_agents.providers._responses_request import written
 from notebook_agents.providers.base import ModelRequest
@@ -105,8 +105,13 @@ class ResponsesWire:
 
     def new_reply(self, request: ModelRequest, service: ServiceFacts) -> ResponsesReply:
         """Make what reads one reply."""
+
+        def keep(call_id: str, items: KeptItems) -> None:
+            place = len(request.messages)
+            self._kept.keep(key_of(call_id, request.messages, place), items)
+
         output_tool = request.output.tool if request.output else ""
-        return ResponsesReply(service, keep=self._kept.keep, output_tool=output_tool)
+        return ResponsesReply(service, keep=keep, output_tool=output_tool)
 
     def give_in(self, body: object) -> bool:
         """Leave out from now on what was refused.

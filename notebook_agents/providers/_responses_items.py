@@ -12,7 +12,7 @@ from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers._encoding import fit_id, fit_name
 from notebook_agents.providers._parts import MediaPart, TextPart, parts_of, text_of
 
-__all__ = ["Item", "KeptItems", "input_items", "instructions"]
+__all__ = ["Item", "KeptItems", "input_items", "instructions", "key_of"]
 
 Item: TypeAlias = Mapping[str, Any]
 
@@ -47,6 +47,29 @@ class KeptItems:
             yield {**item, **_call(next(rest))} if is_call else item
 
 
+def key_of(call_id: str, messages: Sequence[Message], place: int) -> str:
+    """Name a reply of the current turn by its first call.
+
+    Parameters
+    ----------
+    call_id : str
+        Identifier of the call. Some services begin to count anew with each
+        reply, so that alone it could be that of another one.
+    messages : sequence of Message
+        The conversation.
+    place : int
+        How many messages come before the reply.
+
+    Returns
+    -------
+    str
+        The same as long as the turn lasts.
+    """
+    question = _question(messages)
+    asked = messages[question].content if question >= 0 else ""
+    return f"{call_id} {place - question} {hash(str(asked))}"
+
+
 def instructions(messages: Sequence[Message]) -> str:
     """Give what the system messages of a conversation say.
 
@@ -78,8 +101,7 @@ def input_items(
     messages : sequence of Message
         In ours; system messages are left out.
     kept : mapping of str to KeptItems
-        Items of replies of the current turn, by the identifier of their first
-        call.
+        Items of replies of the current turn, by `key_of`.
     has_phases : bool
         Whether what the assistant said is marked as an answer or as something
         said on the way.
@@ -94,29 +116,34 @@ def input_items(
     AgentConfigurationError
         If a part of a message cannot be sent.
     """
-    questions = (n for n, message in enumerate(messages) if message.role == "user")
-    question = max(questions, default=-1)
+    question = _question(messages)
     items: list[Item] = []
     for number, message in enumerate(messages):
         if message.role == "user":
             items.append({"role": "user", "content": _content(message.content)})
         elif message.role == "assistant":
             # What led to the calls of an earlier turn is not needed any more.
-            items += _said(message, kept if number > question else {}, has_phases)
+            found = None
+            if kept and message.tool_calls and number > question:
+                found = kept.get(key_of(message.tool_calls[0].id, messages, number))
+            items += _said(message, found, has_phases=has_phases)
         elif message.role == "tool":
             items.append(_result(message))
     return items
 
 
+def _question(messages: Sequence[Message]) -> int:
+    """Find where the current turn begins; -1 if nobody has asked anything."""
+    questions = (n for n, message in enumerate(messages) if message.role == "user")
+    return max(questions, default=-1)
+
+
 def _said(
-    message: Message,
-    kept: Mapping[str, KeptItems],
-    has_phases: bool,  # noqa: FBT001 - private
+    message: Message, kept: KeptItems | None, *, has_phases: bool
 ) -> Iterator[Item]:
     calls = message.tool_calls
-    found = kept.get(calls[0].id) if calls else None
-    if found is not None and found.fits(message):
-        yield from found.around(calls)
+    if kept is not None and kept.fits(message):
+        yield from kept.around(calls)
         return
     # Without the identifiers of items: they would want the thoughts before them.
     text = text_of(message.content, "assistant")

@@ -97,8 +97,7 @@ def written(
         Paths of keys that the service has refused, such as
         ``"reasoning.summary"``.
     kept : mapping of str to KeptItems, optional
-        Items of replies of the current turn, by the identifier of their first
-        call.
+        Items of replies of the current turn, by `key_of`.
 
     Returns
     -------

@@ -92,7 +92,7 @@ async def all_of(provider) -> list:
         ({"base_url": "https://eu.api.openai.com/v1"}, "responses"),
         ({"base_url": "https://gateway.example/v1"}, "chat"),
         ({"base_url": "https://api.openai.com.example/v1"}, "chat"),
-        ({"base_url": "https://notapi.openai.com.example/v1"}, "chat"),
+        ({"base_url": "https://notapi.openai.com/v1"}, "chat"),
         ({"base_url": "http://localhost:1/v1", "api": "responses"}, "responses"),
     ],
     ids=str,
@@ -234,7 +234,7 @@ def test_one_agent_works_from_many_loops(server):
 
 
 async def test_two_runs_of_one_agent_keep_their_thoughts_apart(server):
-    """Both ask at once, and each gets its own thoughts back."""
+    """Both at once, of a service that names the first call of each reply alike."""
 
     @tool
     def note(n: int) -> int:
@@ -243,7 +243,7 @@ async def test_two_runs_of_one_agent_keep_their_thoughts_apart(server):
 
     def calls(n: int) -> list:
         thought = reasoning("hm", n=n, encrypted=f"ENC{n}")
-        return reply_of(thought, function_call("note", f'{{"n":{n}}}', f"c{n}", n))
+        return reply_of(thought, function_call("note", f'{{"n":{n}}}', "call_0", n))
 
     server.say(calls(1), calls(2), answer("ok"), answer("ok"))
     agent = Agent(made(server), [note])

@@ -276,6 +276,13 @@ async def test_two_messages_are_two_paragraphs(server, provider):
     assert shown(deltas) == last.text == "I look.\n\nIt is so."
 
 
+async def test_two_messages_without_identifiers_are_two_paragraphs(server, provider):
+    nameless = said("output_item.done", item={"type": "message"})
+    one, two = (said("output_text.delta", delta=text) for text in ("One.", "Two."))
+    found = await reply_to(server, provider, one, nameless, two, nameless, completed())
+    assert found.text == "One.\n\nTwo."
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -287,10 +294,13 @@ async def test_two_messages_are_two_paragraphs(server, provider):
         [added(message("")), text_delta("Hello"), done({"type": "message"}), completed()],
         [said("output_text.delta", delta="Hel"), said("output_text.delta", delta="lo"),
          done({"type": "message", "content": [{"text": "Hello"}]}), completed()],
+        [text_delta("Hel"), added(message("")), text_delta("lo"), completed()],
+        [text_delta("Hello"), done(message("It says something else.")), completed()],
         [*events_of(message("Hello")), DONE],
     ],
     ids=["deltas only", "the item only", "the end only", "a delta missing at the end",
-         "a delta missing", "no text in the item", "no identifiers", "[DONE]"],
+         "a delta missing", "no text in the item", "no identifiers",
+         "the beginning late", "another text in the item", "[DONE]"],
 )  # fmt: skip
 async def test_text_is_found_wherever_it_is_and_told_once(server, provider, events):
     server.say(reply(*events))
@@ -375,10 +385,18 @@ UNNAMED = {"type": "function_call", "arguments": ""}
          done({**UNNAMED, "id": "fc_0"}), added(G, 1), done(G, 1), completed()],
         [done({**F, "arguments": {"a": 1}}), done({**G, "arguments": json.dumps(B2)}, 1),
          completed()],
+        [done(F, 0), done(G, 0), completed()],
+        [arguments_delta('{"a"', "fc_0", 0), arguments_delta('{"b"', "fc_1", 1),
+         arguments_delta(":1}", "fc_0", 0), arguments_delta(":2}", "fc_1", 1),
+         done({**F, "arguments": ""}), done({**G, "arguments": ""}, 1), completed()],
+        [added(F), arguments_delta(A1, "fc_0", 0), done({**F, "arguments": ""}),
+         done(G, 1), completed()],
     ],
     ids=["as OpenAI", "interleaved", "all of them number 0", "another id each time",
          "no id", "ends only", "beginnings only", "at the very end",
-         "at the very end, after text", "nothing in the end", "odd arguments"],
+         "at the very end, after text", "nothing in the end", "odd arguments",
+         "ends only, all of them number 0", "no beginnings, interleaved",
+         "no arguments in the end"],
 )  # fmt: skip
 async def test_calls_are_put_together(server, provider, events):
     """Wire, section 2.3: by the identifier, else by the index."""
