@@ -8,7 +8,9 @@ import logging
 import pickle
 import threading
 import traceback
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -47,7 +49,6 @@ from tests.providers.responses_wire import (
     message,
     reasoning,
     reply,
-    reply_of,
     text_delta,
     to_bytes,
 )
@@ -233,27 +234,6 @@ def test_one_agent_works_from_many_loops(server):
     assert agent.run_sync("hi").answer == "ok"
 
 
-async def test_two_runs_of_one_agent_keep_their_thoughts_apart(server):
-    """Both at once, of a service that names the first call of each reply alike."""
-
-    @tool
-    def note(n: int) -> int:
-        """Note."""
-        return n
-
-    def calls(n: int) -> list:
-        thought = reasoning("hm", n=n, encrypted=f"ENC{n}")
-        return reply_of(thought, function_call("note", f'{{"n":{n}}}', "call_0", n))
-
-    server.say(calls(1), calls(2), answer("ok"), answer("ok"))
-    agent = Agent(made(server), [note])
-    await asyncio.gather(agent.run("one"), agent.run("two"))
-    for request in server.requests[2:]:
-        _, thought, call, result = request.body["input"]
-        assert thought["encrypted_content"] == f"ENC{result['output']}"
-        assert call["call_id"] == result["call_id"]
-
-
 # ------------------------------------------------------------- what it never shows
 
 
@@ -293,7 +273,7 @@ async def test_no_error_event_or_log_shows_the_key(server, said, caplog):
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-# ------------------------------------------------------------------- the promises
+# --------------------------------------------------------- a service that looks
 
 
 class _StandIn(BaseHTTPRequestHandler):
@@ -303,12 +283,18 @@ class _StandIn(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.answer(*self.look_at(body))
+
+    def look_at(self, body: dict) -> tuple[int, str, bytes]:
         item = message("Hello.")
         if body.get("tool_choice") == "required":
             item = function_call("add", '{"a":1,"b":2}', "call_1")
-        raw = b"".join(to_bytes(events_of(reasoning("hm"), item)))
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        events = events_of(reasoning("hm"), item)
+        return 200, "text/event-stream", b"".join(to_bytes(events))
+
+    def answer(self, status: int, kind: str, raw: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(raw)))
         self.end_headers()
         self.wfile.write(raw)
@@ -317,16 +303,79 @@ class _StandIn(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_it_keeps_every_promise_of_a_provider():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _StandIn)
+class _Unverified(_StandIn):
+    """Shows no summaries, and says so only when three have asked for one."""
+
+    asked = threading.Barrier(3, timeout=5)
+
+    def look_at(self, body: dict) -> tuple[int, str, bytes]:
+        if "reasoning" not in body:
+            return super().look_at(body)
+        self.asked.wait()
+        said = "Your organization must be verified to generate reasoning summaries."
+        error = {"message": said, "param": "reasoning.summary"}
+        return 400, "application/json", json.dumps({"error": error}).encode()
+
+
+class _Counting(_StandIn):
+    """Names the first call of each reply alike, and answers two runs at once."""
+
+    asked = threading.Barrier(2, timeout=5)
+
+    def look_at(self, body: dict) -> tuple[int, str, bytes]:
+        question, *rest = body["input"]
+        if rest:
+            told = [rest[0].get("encrypted_content"), rest[-1]["output"]]
+            items = [message(f"{told}")]
+        else:
+            n = question["content"]
+            call = function_call("note", f'{{"n":{n}}}', "call_0")
+            items = [reasoning("hm", encrypted=n), call]
+        self.asked.wait()
+        return 200, "text/event-stream", b"".join(to_bytes(events_of(*items)))
+
+
+@contextmanager
+def served(handler: type[_StandIn]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    url = f"http://127.0.0.1:{server.server_port}/v1"
     with closing(server.socket):
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+    thread.join(5)
+
+
+def test_it_keeps_every_promise_of_a_provider():
+    with served(_StandIn) as url:
         left = check_provider(
             lambda: OpenAIProvider("gpt-6-luna", KEY, api="responses", base_url=url)
         )
-        server.shutdown()
-    thread.join(5)
     assert left == []
+
+
+async def test_several_requests_learn_the_same_at_once():
+    """All were sent before the first was refused."""
+    with served(_Unverified) as url:
+        provider = OpenAIProvider("m", KEY, api="responses", base_url=url)
+        asked = replace(REQUEST, params={"reasoning": {"summary": "auto"}})
+
+        async def ask() -> str:
+            return [item async for item in provider.respond(asked)][-1].text
+
+        assert await asyncio.gather(ask(), ask(), ask()) == ["Hello."] * 3
+
+
+async def test_two_runs_of_one_agent_keep_their_thoughts_apart():
+    @tool
+    def note(n: int) -> int:
+        """Note."""
+        return n
+
+    with served(_Counting) as url:
+        provider = OpenAIProvider("gpt-6-luna", KEY, api="responses", base_url=url)
+        agent = Agent(provider, [note])
+        runs = [agent.run(n, prior_messages=[]) for n in ("1", "2")]
+        answers = [result.answer for result in await asyncio.gather(*runs)]
+    assert answers == ["['1', '1']", "['2', '2']"]

@@ -5,8 +5,6 @@ The shapes are those that wire.md 2.1 and 2.2 captured.
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from notebook_agents import Agent, tool
@@ -914,13 +912,3 @@ async def test_a_refusal_that_does_not_end_is_an_error(server):
     with pytest.raises(AgentProviderError, match="must be verified"):
         await ask(made(server))
     assert len(server.requests) == 2
-
-
-async def test_several_requests_learn_the_same_at_once(server):
-    """All were sent before the first was refused."""
-    refusal = whole(400, {"error": SUMMARY})
-    server.say(*[refusal] * 3, *[answer("ok")] * 3)
-    provider = made(server)
-    replies = await asyncio.gather(*(ask(provider) for _ in range(3)))
-    assert [each.text for each in replies] == ["ok"] * 3
-    assert len(server.requests) <= 6
