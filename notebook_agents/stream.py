@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, RunCancelledError
 from notebook_agents.events import ErrorEvent, Event, RetryEvent, TokenEvent
 from notebook_agents.loop import EXHAUSTED
 from notebook_agents.results import AgentResult, T
@@ -139,12 +139,18 @@ class AgentStream(Generic[T]):
         ------
         CancelledError
             If this is cancelled, which stops the run.
+        RunCancelledError
+            If the run was stopped by others.
         """
         self._waiter.attend()
         try:
             return await self.run.result(waiter=self._waiter)
         except asyncio.CancelledError:
             self.run.cancel()
+            raise
+        except RunCancelledError:
+            # An interrupted tool may have ended the run before the cell was.
+            self._waiter.raise_if_stopped()
             raise
 
     def cancel(self) -> None:

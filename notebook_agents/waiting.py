@@ -217,6 +217,9 @@ class Waiter:
         for sleeper in tuple(self._sleepers):
             sleeper.wake()
 
+    def raise_if_stopped(self) -> None:
+        """Raise what shows that a person stopped this thread; here, nothing."""
+
     def close(self) -> None:
         """Refuse every errand that has not begun; nobody waits any more."""
         self.is_open = False

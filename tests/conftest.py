@@ -177,6 +177,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Playwright's loop runs in this thread for as long as the browser is open,
     and no other loop could run beside it.
     """
+    for item in items:
+        if item.get_closest_marker("local_model"):  # which needs the processor alone
+            item.add_marker(pytest.mark.timeout(240))
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     if find_chromium():
         return

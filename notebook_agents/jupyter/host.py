@@ -66,12 +66,16 @@ class _CellWaiter(Waiter):
         # user made must not raise an interrupt.
         return self.is_stopped() and kernel.is_cell_task(asyncio.current_task())
 
+    def raise_if_stopped(self) -> None:
+        """Raise the interrupt, if that is what this cell should end with."""
+        if self.ends_as_stopped():
+            raise RunStopped from None
+
     async def wait_async(self, ready: Callable[[], bool]) -> None:
         try:
             await super().wait_async(ready)
         except asyncio.CancelledError:
-            if self.ends_as_stopped():
-                raise RunStopped from None
+            self.raise_if_stopped()
             raise
 
 
@@ -108,8 +112,7 @@ class JupyterHost:
         except (asyncio.CancelledError, RunCancelledError):
             # Stop cancels the cell, unless an interrupted tool has ended the run
             # before.
-            if waiter.ends_as_stopped():
-                raise RunStopped from None
+            waiter.raise_if_stopped()
             raise
 
     def approver(self, *, flag: str = 'policy="allow"') -> CellApprover:
