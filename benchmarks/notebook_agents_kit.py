@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from notebook_agents import Agent, InMemoryStore
+from notebook_agents import Agent, InMemoryStore, tool
 from notebook_agents.providers import OpenAICompatibleProvider
 
 from .common import SYSTEM, add, pairs  # noqa: TID252 - a file of the benchmark
@@ -17,6 +17,7 @@ NAME, ASYNC = "notebook_agents", True
 REQUIRES = ["notebook_agents"]
 IMPORT = "import notebook_agents"
 IMPORT_RUN = "from notebook_agents import Agent"
+ADD = tool(add)  # as users do it: the schema is made once, not for each agent
 
 
 def make_client(url: str, model: str) -> OpenAICompatibleProvider:
@@ -30,7 +31,7 @@ def make_agent(
     client: Any = None,
 ) -> Agent:
     provider = client or make_client(url, model)
-    return Agent(provider, [add] if tools else [], system_prompt=SYSTEM, max_steps=20)
+    return Agent(provider, [ADD] if tools else [], system_prompt=SYSTEM, max_steps=20)
 
 
 async def run_once(agent: Agent, prompt: str) -> str:

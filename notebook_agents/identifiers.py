@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 
 __all__ = ["new_id", "new_uuid"]
 
 
 def new_id() -> str:
     """Make an identifier of 32 hexadecimal digits, all random."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def new_uuid() -> str:
@@ -31,7 +31,7 @@ def new_uuid() -> str:
     >>> uuid.UUID(new_uuid()).version
     4
     """
-    digits = secrets.token_hex(15)
+    digits = os.urandom(15).hex()
     return (
         f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-{digits[18:]}"
     )
