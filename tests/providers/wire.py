@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -90,12 +91,12 @@ class WireServer:
 
 
 @contextmanager
-def wire_server() -> Iterator[WireServer]:
-    """Serve in a thread of its own, so that any loop can ask."""
+def wire_server(context: ssl.SSLContext | None = None) -> Iterator[WireServer]:
+    """Serve in a thread of its own, so that any loop can ask; with TLS if asked to."""
     server, ready = WireServer(), threading.Event()
 
     async def main() -> None:
-        listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
         server.port = listener.sockets[0].getsockname()[1]
         ready.set()
         try:
