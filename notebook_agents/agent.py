@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from notebook_agents.approval import Approver, Callback
-from notebook_agents.asking import Asking
+from notebook_agents.asking import Asking, ToolNames
 from notebook_agents.budget import Budget, meter_for
+from notebook_agents.configuration import check_parts
 from notebook_agents.delegation import brief, delegate_tool
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
@@ -106,9 +107,9 @@ class Agent(Resumable[T]):
         ``(tool name, arguments) -> bool``, sync or async, asked instead of a
         person; then every tool needs consent unless ``approval_tools`` says
         which.
-    approval_tools : iterable of str, optional
-        Names of tools that need consent, whatever they say themselves; a
-        single name will do.
+    approval_tools : str, callable or iterable of these, optional
+        Tools that need consent, whatever they say themselves; a single one
+        will do.
     approver : Approver, optional
         A surface of your own to ask on.
     history : {"full", "final"} or HistoryBudget, default "full"
@@ -173,7 +174,7 @@ class Agent(Resumable[T]):
         policy: Policy | None = None,
         approval_timeout: float = 300.0,
         approval_callback: Callback | None = None,
-        approval_tools: str | Iterable[str] | None = None,
+        approval_tools: ToolNames | None = None,
         approver: Approver | None = None,
         history: Literal["full", "final"] | HistoryBudget = "full",
         history_processors: Processor | Iterable[Processor] = (),
@@ -190,6 +191,14 @@ class Agent(Resumable[T]):
         if client is not None and provider is not None:
             message = "Pass either client or provider, not both."
             raise AgentConfigurationError(message)
+        check_parts(
+            name=name,
+            system_prompt=system_prompt,
+            memory=memory,
+            budget=budget,
+            approval_timeout=approval_timeout,
+            on_event=on_event,
+        )
         self.name = name
         self.agent_id = agent_id or name
         self.system_prompt = system_prompt
@@ -339,6 +348,7 @@ class Agent(Resumable[T]):
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
         check_options(options)
+        self.asking.check(self.name, self.tools)
         memory, system_prompt = options.get("memory"), options.get("system_prompt")
         given, prior = options.get(PRIOR), None
         settings = {name: options.get(name) for name in KEPT if name in options}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from notebook_agents.approval import (
     Approver,
@@ -12,11 +14,15 @@ from notebook_agents.approval import (
     enclosing_approver,
 )
 from notebook_agents.consent import Consent, Granted, person_of
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.tools.definition import ToolDefinition
+from notebook_agents.tools.derivation import to_tool_definition
 
-__all__ = ["Asking"]
+__all__ = ["Asking", "ToolNames"]
+
+ToolNames = str | Callable[..., Any] | Iterable[str | Callable[..., Any]]
 
 _HARMLESS = "read"
 
@@ -30,9 +36,9 @@ class Asking:
         A surface of the user's own.
     callback : callable or None
         Asked instead of a person.
-    tools : str or iterable of str or None
-        Names of tools that need consent, whatever they say themselves; a single
-        name will do.
+    tools : str, callable, iterable of these, or None
+        Tools that need consent, whatever they say themselves; a single one will
+        do.
     timeout : float
         Seconds until a question without an answer counts as no.
     """
@@ -42,7 +48,7 @@ class Asking:
         *,
         approver: Approver | None,
         callback: Callback | None,
-        tools: str | Iterable[str] | None,
+        tools: ToolNames | None,
         timeout: float,
     ) -> None:
         self.approver = approver
@@ -54,6 +60,37 @@ class Asking:
     @property
     def _asks_all(self) -> bool:
         return self._callback is not None and self._tools is None
+
+    def among(self, names: Iterable[str]) -> Asking:
+        """Give the same for an agent that has only some of the tools."""
+        other = copy.copy(self)
+        if self._tools is not None:
+            other._tools = self._tools & frozenset(names)  # noqa: SLF001 - of the same class
+        return other
+
+    def check(self, agent: str, names: Collection[str]) -> None:
+        """Refuse a name that is no tool: its call would run without a question.
+
+        Parameters
+        ----------
+        agent : str
+            Name of the agent.
+        names : collection of str
+            Its tools.
+
+        Raises
+        ------
+        AgentConfigurationError
+            With the tools there are.
+        """
+        unknown = sorted((self._tools or frozenset()).difference(names))
+        if unknown:
+            known = ", ".join(names) or "none"
+            message = (
+                f"approval_tools names {unknown[0]!r}, but {agent} has no such tool; "
+                f"its tools: {known}."
+            )
+            raise AgentConfigurationError(message)
 
     def of_run(self, options: RunOptions, policy: Policy | None) -> Consent:
         """Give how one run decides about calls that need consent.
@@ -115,7 +152,11 @@ class Asking:
         )
 
 
-def _names(tools: str | Iterable[str] | None) -> frozenset[str] | None:
+def _names(tools: ToolNames | None) -> frozenset[str] | None:
     if tools is None:
         return None
-    return frozenset([tools] if isinstance(tools, str) else tools)
+    given = [tools] if isinstance(tools, str) or callable(tools) else tools
+    return frozenset(
+        each if isinstance(each, str) else to_tool_definition(each).name
+        for each in given
+    )

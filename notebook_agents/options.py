@@ -16,7 +16,12 @@ from notebook_agents.policy import Policy
 if TYPE_CHECKING:
     from notebook_agents.structured import OutputType, TypedAnswer
 
-__all__ = ["AskOptions", "RunOptions", "check_options", "checked_params"]
+__all__ = [
+    "AskOptions",
+    "RunOptions",
+    "check_options",
+    "checked_params",
+]
 
 NOT_FOR_PARAMS = ("messages", "model", "stream", "stream_options", "tools")
 """What belongs to the run itself."""

@@ -340,3 +340,21 @@ async def test_one_agent_may_run_many_times_at_once():
     assert [result.answer for result in results] == [str(n) for n in range(20)]
     stored = [message["content"] for message in agent.memory.messages]
     assert stored[::2] == stored[1::2]
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"name": 3}, "name is text"),
+        ({"system_prompt": 5}, "system_prompt is text"),
+        ({"memory": "x.sqlite"}, "store.session"),
+        ({"memory": InMemoryStore()}, "store.session"),
+        ({"budget": 1000}, "Budget"),
+        ({"approval_timeout": "5"}, "seconds"),
+        ({"approval_timeout": 0}, "seconds"),
+        ({"on_event": "x"}, "on_event"),
+    ],
+)
+def test_a_part_of_another_kind_is_refused_when_the_agent_is_made(parts, words):
+    with pytest.raises(AgentConfigurationError, match=words):
+        Agent(ScriptedProvider([]), **parts)

@@ -64,8 +64,8 @@ async def content(agent, **options):
         ({"approval": "risky", "risk": "read"}, False),
         ({"risk": "money"}, False),
         ({"agent": {"approval_tools": ["work"]}}, True),
-        ({"agent": {"approval_tools": ["other"]}}, False),
-        ({"approval": True, "agent": {"approval_tools": ["other"]}}, True),
+        ({"agent": {"approval_tools": "work"}}, True),
+        ({"approval": True, "agent": {"approval_tools": []}}, True),
     ],
 )
 async def test_a_call_needs_consent_if_its_tool_or_the_agent_says_so(options, asks):
@@ -95,6 +95,28 @@ async def test_arguments_that_do_not_fit_are_not_asked_about():
     agent = agent_with(person=person, args={"x": "nonsense"}, approval=True)
     assert (await content(agent)).startswith("Error")
     assert person.asked == []
+
+
+async def test_a_tool_that_needs_consent_may_be_named_by_its_function():
+    person = Person()
+
+    async def work() -> str:
+        return "done"
+
+    for tools in (work, [work]):
+        script = [call("work"), "."]
+        agent = Agent(
+            ScriptedProvider(script), [work], approver=person, approval_tools=tools
+        )
+        await agent.run("go")
+    assert person.asked == ["work", "work"]
+
+
+async def test_a_name_that_is_no_tool_is_refused_before_anything_runs():
+    agent = agent_with(agent={"approval_tools": ["wrok"]})
+    with pytest.raises(AgentConfigurationError, match=r"'wrok'.*its tools: work"):
+        await agent.run("go")
+    assert agent._model.get().requests == []
 
 
 # ------------------------------------------------------------ policies
