@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
@@ -14,22 +12,17 @@ from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers._chat_request import limit_key
 from notebook_agents.providers._connections import Verify
 from notebook_agents.providers._encoding import encode
-from notebook_agents.providers._failures import Failure, unreachable, unreadable
-from notebook_agents.providers._http import TransportError
+from notebook_agents.providers._failures import unreadable
 from notebook_agents.providers._http_options import ConnectionOptions, normalized_url
-from notebook_agents.providers._refusals import is_error, refused, status_of
-from notebook_agents.providers._retry import wait_before
-from notebook_agents.providers._service import Access
 from notebook_agents.providers.discovery import is_loopback, models_in
-from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
+from notebook_agents.providers.embedding import in_batches
+from notebook_agents.providers.openai_compatible import (
+    MOST_TEXTS,
+    OpenAICompatibleProvider,
+)
 from notebook_agents.settings import get_settings
 
 __all__ = ["LLMClient"]
-
-logger = logging.getLogger(__name__)
-
-MOST_TEXTS = 64
-"""Texts that are embedded by one request."""
 
 
 class LLMClient(OpenAICompatibleProvider):
@@ -90,8 +83,7 @@ class LLMClient(OpenAICompatibleProvider):
         super().__init__(
             base_url, model, api_key, verify=verify, timeout=timeout, **options
         )
-        self.embed_model = (embed_model or "").strip()
-        """The model that embeds; empty for that of the chat."""
+        self.embed_model = (embed_model or "").strip() or self.model
 
     @classmethod
     def from_env(cls) -> Self:
@@ -216,7 +208,7 @@ class LLMClient(OpenAICompatibleProvider):
             message = f"The request cannot be written as JSON: {error}."
             raise AgentConfigurationError(message) from error
         reply = await self._fetch(
-            "POST", self._path(), body, max_retries=max_retries, is_chat=True
+            "POST", self._path(), body, max_retries=max_retries, prepares=True
         )
         if not reply.get("choices"):
             raise unreadable(str(reply), self._facts(self._given)).error
@@ -246,16 +238,11 @@ class LLMClient(OpenAICompatibleProvider):
         AgentProviderError
             If the service cannot be reached, refuses, or sends no vectors.
         """
-        if isinstance(input_texts, str) or not all(
-            isinstance(text, str) for text in input_texts
-        ):
-            message = "embeddings() takes a list of texts: embeddings([text])."
-            raise AgentConfigurationError(message)
-        vectors: list[list[float]] = []
-        for start in range(0, len(input_texts), MOST_TEXTS):
-            texts = list(input_texts[start : start + MOST_TEXTS])
-            vectors += await self._embed(texts, max_retries)
-        return vectors
+        return await in_batches(
+            input_texts,
+            MOST_TEXTS,
+            functools.partial(self._embed, self.embed_model, max_retries=max_retries),
+        )
 
     async def models(self) -> list[str]:
         """List the models of the service.
@@ -276,63 +263,6 @@ class LLMClient(OpenAICompatibleProvider):
     def _auth_headers(self, key: str) -> dict[str, str]:
         # Gateways want the one or the other.
         return {**super()._auth_headers(key), "x-api-key": key}
-
-    async def _embed(self, texts: list[str], max_retries: int) -> list[list[float]]:
-        model = self.embed_model or self.model
-        if not model:
-            message = "Name the model that embeds: LLMClient(embed_model=...)."
-            raise AgentConfigurationError(message)
-        asked = {"model": model, "input": texts}
-        reply = await self._fetch(
-            "POST", "/embeddings", lambda: encode(asked), max_retries=max_retries
-        )
-        try:
-            found = {item["index"]: item["embedding"] for item in reply["data"]}
-            return [[*map(float, found[number])] for number in range(len(texts))]
-        except (LookupError, TypeError, ValueError) as error:
-            raise unreadable(str(reply), self._facts(self._given)).error from error
-
-    async def _fetch(
-        self,
-        method: str,
-        path: str,
-        body: Callable[[], bytes] | None = None,
-        *,
-        max_retries: int,
-        is_chat: bool = False,
-    ) -> dict[str, Any]:
-        """Ask until there is a reply, or until trying again is over."""
-        access = self._access()
-        async with self._gate() or contextlib.nullcontext():
-            retry = 0
-            while True:
-                try:
-                    if is_chat:
-                        await self._prepare(access)
-                    reply = await self._whole(method, path, access, body)
-                    return self._read(reply, access)
-                except TransportError as error:
-                    failure = unreachable(error, self._facts(access))
-                    failure.__cause__ = error.original
-                except Failure as caught:
-                    failure = caught
-                if retry >= failure.retries(max_retries):
-                    raise failure.error from failure.__cause__
-                retry += 1
-                wait_s = wait_before(retry, failure.wait_s)
-                logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
-                await asyncio.sleep(wait_s)
-
-    def _read(self, reply: object, access: Access) -> dict[str, Any]:
-        """Give a reply that is an object, and no error in the guise of one."""
-        if isinstance(reply, list):  # some list their models so
-            reply = {"data": reply}
-        if not isinstance(reply, dict):
-            failure = unreadable(str(reply), self._facts(access))
-            raise failure
-        if is_error(reply):
-            raise refused(status_of(reply), reply, self._facts(access))
-        return reply
 
 
 def _check(messages: object, more: Mapping[str, Any]) -> None:

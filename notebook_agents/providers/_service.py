@@ -7,20 +7,26 @@ to do. A subclass speaks one wire format.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import weakref
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 from pydantic_core import from_json
 
 from notebook_agents._version import __version__
 from notebook_agents.providers import _http
 from notebook_agents.providers._connections import check_certificates
-from notebook_agents.providers._failures import Failure, ServiceFacts, unreachable
+from notebook_agents.providers._failures import (
+    Failure,
+    ServiceFacts,
+    unreachable,
+    unreadable,
+)
 from notebook_agents.providers._http_options import (
     SHORTEST_KEY,
     HttpOptions,
@@ -32,7 +38,7 @@ from notebook_agents.providers._http_options import (
     secrets_in,
 )
 from notebook_agents.providers._reading import Reply, read_reply
-from notebook_agents.providers._refusals import refused
+from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._retry import asked_wait, may_retry, wait_before
 from notebook_agents.providers.base import Delta, ModelRequest, Provider, RetryDelta
 from notebook_agents.settings import get_settings
@@ -242,6 +248,48 @@ class HttpProvider(Provider):
             # Another request may have learnt the same meanwhile.
             if not self._give_in(body) and encode() == sent:
                 raise self._refused(exchange, body, access)
+
+    async def _fetch(
+        self,
+        method: str,
+        path: str,
+        encode: Callable[[], bytes] | None = None,
+        *,
+        max_retries: int,
+        prepares: bool = False,
+    ) -> dict[str, Any]:
+        """Ask until there is a whole reply, or until trying again is over."""
+        access = self._access()
+        async with self._gate() or contextlib.nullcontext():
+            retry = 0
+            while True:
+                try:
+                    if prepares:
+                        await self._prepare(access)
+                    reply = await self._whole(method, path, access, encode)
+                    return self._read(reply, access)
+                except _http.TransportError as error:
+                    failure = unreachable(error, self._facts(access))
+                    failure.__cause__ = error.original
+                except Failure as caught:
+                    failure = caught
+                if retry >= failure.retries(max_retries):
+                    raise failure.error from failure.__cause__
+                retry += 1
+                wait_s = wait_before(retry, failure.wait_s)
+                logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
+                await asyncio.sleep(wait_s)
+
+    def _read(self, reply: object, access: Access) -> dict[str, Any]:
+        """Give a reply that is an object, and no error in the guise of one."""
+        if isinstance(reply, list):  # some list their models so
+            reply = {"data": reply}
+        if not isinstance(reply, dict):
+            failure = unreadable(str(reply), self._facts(access))
+            raise failure
+        if is_error(reply):
+            raise refused(status_of(reply), reply, self._facts(access))
+        return reply
 
     async def _send(
         self, method: str, path: str, access: Access, body: bytes | None = None

@@ -59,6 +59,7 @@ class OpenAIProvider(OpenAICompatibleProvider):
 
     name = "openai"
     key_name = "openai"
+    embed_model = "text-embedding-3-small"
 
     def __init__(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
@@ -12,13 +13,14 @@ from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers._chat_reply import ChatReply
 from notebook_agents.providers._chat_request import OPTIONAL, chat_body
 from notebook_agents.providers._encoding import encode
-from notebook_agents.providers._failures import ServiceFacts
+from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._reading import Reply
 from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.discovery import chat_model_in
+from notebook_agents.providers.embedding import Purpose, in_batches
 from notebook_agents.providers.output_format import OutputMode
 from notebook_agents.providers.profiles import ChatProfile, chat_profile
 from notebook_agents.providers.shaped import in_words
@@ -28,6 +30,8 @@ __all__ = ["OpenAICompatibleProvider"]
 
 logger = logging.getLogger(__name__)
 
+MOST_TEXTS = 64
+"""Texts that are embedded by one request."""
 _REFUSED_WAYS = {
     "response_format": re.compile(
         r"(?i)response.?format|json.?(schema|mode)|structured.?output"
@@ -75,6 +79,8 @@ class OpenAICompatibleProvider(HttpProvider):
     """
 
     name = "openai-compatible"
+    embed_model = ""
+    """The model that embeds, where `embed` is told none."""
 
     def __init__(
         self,
@@ -102,7 +108,8 @@ class OpenAICompatibleProvider(HttpProvider):
         model : str or None
             The model; by default ``LLM_MODEL``.
         settings : Settings
-            The environment, with ``LLM_BASE_URL`` and perhaps ``LLM_API_KEY``.
+            The environment, with ``LLM_BASE_URL`` and perhaps ``LLM_API_KEY`` and
+            ``EMBED_MODEL``.
 
         Returns
         -------
@@ -122,7 +129,9 @@ class OpenAICompatibleProvider(HttpProvider):
             )
             raise AgentConfigurationError(message)
         key = settings.keys.get(cls.name)
-        return cls(base_url, model=model or settings.llm_model, api_key=key)
+        made = cls(base_url, model=model or settings.llm_model, api_key=key)
+        made.embed_model = settings.embed_model or ""
+        return made
 
     @property
     def profile(self) -> ChatProfile:
@@ -133,6 +142,71 @@ class OpenAICompatibleProvider(HttpProvider):
         """Say how an answer of a given shape is asked for, as the profile knows."""
         profile = self.profile
         return profile.output_with_tools if has_tools else profile.output
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        purpose: Purpose | None = None,
+        model: str | None = None,
+        dimensions: int | None = None,
+    ) -> list[list[float]]:
+        """Embed texts, 64 a request, each tried again as a question would be.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any number.
+        purpose : {"document", "query"}, optional
+            As in `Embedder.embed`; nothing in this wire format.
+        model : str, optional
+            The model that embeds; by default `embed_model`.
+        dimensions : int, optional
+            Length of a vector, for models that have several.
+
+        Returns
+        -------
+        list of list of float
+            A vector for each text, in the same order.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If it is one text and no list, or no model is known.
+        AgentProviderError
+            If the service cannot be reached, refuses, or sends no vectors.
+        """
+        del purpose
+        ask = functools.partial(
+            self._embed, model or self.embed_model, dimensions=dimensions
+        )
+        return await in_batches(texts, MOST_TEXTS, ask)
+
+    async def _embed(
+        self,
+        model: str,
+        texts: list[str],
+        *,
+        dimensions: int | None = None,
+        max_retries: int | None = None,
+    ) -> list[list[float]]:
+        if not model:
+            message = "Name the model that embeds: embed_model, or model= of embed()."
+            raise AgentConfigurationError(message)
+        asked: dict[str, Any] = {"model": model, "input": texts}
+        if dimensions is not None:
+            asked["dimensions"] = dimensions
+        reply = await self._fetch(
+            "POST",
+            "/embeddings",
+            lambda: encode(asked),
+            max_retries=self.max_retries if max_retries is None else max_retries,
+        )
+        try:
+            found = {item["index"]: item["embedding"] for item in reply["data"]}
+            return [[*map(float, found[number])] for number in range(len(texts))]
+        except (LookupError, TypeError, ValueError) as error:
+            raise unreadable(str(reply), self._facts(self._given)).error from error
 
     def _path(self) -> str:
         return "/chat/completions"
