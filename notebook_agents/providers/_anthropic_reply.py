@@ -19,6 +19,7 @@ from notebook_agents.providers._failures import (
     redact,
     unreadable,
 )
+from notebook_agents.providers._json_values import count_of, mapping
 from notebook_agents.providers._pausing import PausedReply
 from notebook_agents.providers._reading import joined, parsed
 from notebook_agents.providers._refusals import is_error, refused, status_of
@@ -201,8 +202,8 @@ class MessagesReply:
             "reasoning": "".join(self._thoughts),
             "usage": _usage(self._usage),
             "stop_reason": stop,
-            "cached_tokens": _count(self._usage, "cache_read_input_tokens"),
-            "cache_write_tokens": _count(self._usage, "cache_creation_input_tokens"),
+            "cached_tokens": count_of(self._usage, "cache_read_input_tokens"),
+            "cache_write_tokens": count_of(self._usage, "cache_creation_input_tokens"),
         }
         blocks = self._to_send_back()
         if self._stop == "pause_turn" and not calls and blocks:
@@ -222,14 +223,14 @@ class MessagesReply:
         if kind == "content_block_start":
             self._begin(event, pieces)
         elif kind == "message_delta":
-            self._stopped({"usage": event.get("usage"), **_dict(event.get("delta"))})
+            self._stopped({"usage": event.get("usage"), **mapping(event.get("delta"))})
         elif kind == "message_start":
-            self._stopped(_dict(event.get("message")))
+            self._stopped(mapping(event.get("message")))
         elif kind == "message_stop":
             self._is_done = True
 
     def _begin(self, event: Mapping[str, Any], pieces: list[Piece]) -> None:
-        block = _Growing(len(self._blocks), dict(_dict(event.get("content_block"))))
+        block = _Growing(len(self._blocks), dict(mapping(event.get("content_block"))))
         self._blocks.append(block)
         self._by_index[str(event.get("index"))] = block
         if block.kind == "tool_use":
@@ -242,7 +243,7 @@ class MessagesReply:
             self._think(block, block.block.get("thinking"), pieces)
 
     def _grow(self, event: Mapping[str, Any], pieces: list[Piece]) -> None:
-        delta = _dict(event.get("delta"))
+        delta = mapping(event.get("delta"))
         kind = delta.get("type")
         block = self._by_index.get(str(event.get("index")))
         if block is None:  # some gateways leave out how it began
@@ -291,7 +292,7 @@ class MessagesReply:
 
     def _stopped(self, facts: Mapping[str, Any]) -> None:
         """Take why the reply ends, if it does, and what has been counted so far."""
-        counts = _dict(facts.get("usage")).items()
+        counts = mapping(facts.get("usage")).items()
         self._usage |= {name: count for name, count in counts if count is not None}
         self._stop = str(facts.get("stop_reason") or self._stop)
         self._stop_details = facts.get("stop_details") or self._stop_details
@@ -325,19 +326,10 @@ def _continuation(request: ModelRequest, said: tuple[Block, ...]) -> Continuatio
     return Continuation(**facts, said=said)
 
 
-def _dict(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _usage(counts: Mapping[str, Any]) -> Usage:
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     return Usage.of_call(
-        sum(_count(counts, name) for name in names),
-        _count(counts, "output_tokens"),
-        _count(_dict(counts.get("output_tokens_details")), "thinking_tokens"),
+        sum(count_of(counts, name) for name in names),
+        count_of(counts, "output_tokens"),
+        count_of(mapping(counts.get("output_tokens_details")), "thinking_tokens"),
     )
-
-
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) and value > 0 else 0

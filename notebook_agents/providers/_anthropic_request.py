@@ -12,7 +12,7 @@ from notebook_agents.providers._anthropic_messages import (
     KeptBlocks,
 )
 from notebook_agents.providers._anthropic_schema import fit_schema
-from notebook_agents.providers._parts import text_of
+from notebook_agents.providers._parts import system_text
 from notebook_agents.providers.anthropic_profile import AnthropicProfile
 from notebook_agents.providers.base import ModelRequest
 
@@ -105,7 +105,7 @@ def written(
     thinking = _thinking(asked, profile, extra, is_forced=_is_forced(choice))
     if "thinking" in without:
         thinking = {}
-    system = _system(request)
+    system = system_text(request.messages)
     head = {"system": system, "tools": tools}
     is_off = thinking.get("type") == "disabled"
     conversation = Conversation(request.messages, head, {} if is_off else kept or {})
@@ -260,15 +260,6 @@ def _output_config(
 
 
 # -------------------------------------------------------------------- the prompt
-
-
-def _system(request: ModelRequest) -> str:
-    texts = [
-        text_of(message.content, "system")
-        for message in request.messages
-        if message.role == "system"
-    ]
-    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _mark(body: dict[str, Any], cache: str, *, is_growing: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from notebook_agents.providers._schema_words import with_words
+
 __all__ = ["fit_schema"]
 
 _HELD = frozenset(
@@ -64,15 +66,8 @@ def fit_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in schema.items()
         if _is_held(name, value)
     }
-    words = [
-        f"{name}: {value}"
-        for name, value in schema.items()
-        if not _is_held(name, value)
-    ]
-    if words:
-        told = f"({', '.join(words)})"
-        fit["description"] = f"{fit.get('description', '')} {told}".strip()
-    return fit
+    lost = {name: value for name, value in schema.items() if not _is_held(name, value)}
+    return with_words(fit, lost)
 
 
 def _is_held(name: str, value: object) -> bool:

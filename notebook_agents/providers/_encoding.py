@@ -28,10 +28,11 @@ def encode(body: Mapping[str, Any]) -> bytes:
     Returns
     -------
     bytes
-        UTF-8. Half a surrogate pair, which no JSON can carry, becomes ``?``.
+        UTF-8. What no JSON can carry becomes null, if it is a number, or ``?``,
+        if it is half a surrogate pair.
     """
     try:
-        return to_json(body)
+        return to_json(body, inf_nan_mode="null")
     except (PydanticSerializationError, UnicodeEncodeError):
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypedDict
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ __all__ = [
     "normalized_url",
 ]
 
+_GEMINI_PATH = re.compile(r"/models/[^/?]+:\w+$")
 SHORTEST_KEY = 8
 SECRET_HEADERS = ("auth", "cookie", "key", "token", "secret")
 
@@ -107,7 +109,7 @@ def normalized_url(url: str) -> str:
     Raises
     ------
     AgentConfigurationError
-        If it is no HTTP URL, or holds a password.
+        If it is no HTTP URL, or holds a password or a query.
 
     Examples
     --------
@@ -117,6 +119,7 @@ def normalized_url(url: str) -> str:
     url = url.strip().rstrip("/")
     for path in ("/chat/completions", "/messages", "/responses"):
         url = url.removesuffix(path).rstrip("/")
+    url = _GEMINI_PATH.sub("", url)
     try:
         parts = urlsplit(url)
         has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -124,7 +127,7 @@ def normalized_url(url: str) -> str:
     except ValueError:
         has_host = False
     if not has_host or not url.isprintable() or " " in url:
-        shown = url.rpartition("@")[2]
+        shown = url.rpartition("@")[2].partition("?")[0]
         message = (
             f"{shown!r} is no base URL; one looks like 'http://localhost:8000/v1'."
         )
@@ -133,6 +136,12 @@ def normalized_url(url: str) -> str:
         message = (
             f"The base URL of {parts.hostname} holds a password. Pass it as "
             "extra_headers={'Authorization': ...} instead."
+        )
+        raise AgentConfigurationError(message)
+    if parts.query or parts.fragment:
+        message = (
+            f"The base URL of {parts.hostname} ends in a query, which may hold a key. "
+            "Leave it out; a key is passed as api_key=."
         )
         raise AgentConfigurationError(message)
     return url

@@ -12,14 +12,15 @@ from __future__ import annotations
 import base64
 import binascii
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.messages import Message
 
-__all__ = ["MediaPart", "Part", "TextPart", "parts_of", "text_of"]
+__all__ = ["MediaPart", "Part", "TextPart", "parts_of", "system_text", "text_of"]
 
 PDF = "application/pdf"
 
@@ -143,6 +144,27 @@ def text_of(content: object, role: str) -> str:
             raise AgentConfigurationError(message)
         texts.append(part.text)
     return "".join(texts)
+
+
+def system_text(messages: Iterable[Message]) -> str:
+    """Give what the system messages of a conversation say, as one text.
+
+    Parameters
+    ----------
+    messages : iterable of Message
+        All messages.
+
+    Returns
+    -------
+    str
+        Empty if they say nothing.
+    """
+    texts = [
+        text_of(message.content, "system")
+        for message in messages
+        if message.role == "system"
+    ]
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _part(part: Any) -> Part:

@@ -125,7 +125,7 @@ def _is_stream(exchange: Exchange, head: bytes) -> bool:
     """Tell a stream from a whole object, or a web page, that came instead."""
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "text/event-stream":
-        return not head.lstrip().startswith(b"{")
+        return not head.lstrip().startswith((b"{", b"["))
     if kind in {"application/json", "text/html"}:
         return False
     return head.lstrip()[:1] not in {b"{", b"[", b"<"}

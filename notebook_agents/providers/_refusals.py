@@ -18,6 +18,7 @@ from notebook_agents.errors import (
     ProviderTimeoutError,
 )
 from notebook_agents.providers._failures import Failure, ServiceFacts, cut, redact
+from notebook_agents.providers._google_errors import told_reasons, told_wait
 
 __all__ = ["is_error", "refused", "status_of"]
 
@@ -27,8 +28,9 @@ class _Words:
     """The parts of an error object, whatever its shape."""
 
     message: str
-    code: str
-    kind: str
+    code: str = ""
+    kind: str = ""
+    wait_s: float | None = None
 
     @property
     def all(self) -> str:
@@ -64,6 +66,7 @@ def refused(
         With the error to raise.
     """
     words = _words_of(body)
+    wait_s = words.wait_s if wait_s is None else wait_s
     rule = next(rule for rule in _RULES if rule.fits(status, words))
     is_retryable = rule.is_retryable
     if should_retry is False:
@@ -128,6 +131,7 @@ _RULES = (
         _says(
             r"context[_ ](length|window|size|limit)|maximum context|prompt is too long"
             r"|too many tokens|exceed_context|reduce the length"
+            r"|exceeds the maximum number of tokens"
         ),
         "The conversation is longer than {model} can read. Shorten it, or start a "
         "new one.",
@@ -147,6 +151,17 @@ _RULES = (
             or (status < 500 and "credit balance is too low" in words.all)  # noqa: PLR2004
         ),
         "The account at {name} is out of credit. Add some there.",
+    ),
+    _Rule(
+        ProviderRateLimitError,
+        # Google says the same of a quota of this minute as of one that is used up.
+        lambda status, words: (
+            status == 429  # noqa: PLR2004 - too many requests
+            and bool(re.search(r"perminute|retrydelay", words.all))
+            and not re.search(r"perday|limit: 0\b", words.all)
+        ),
+        "Too many requests to {name}. Wait a little, or ask for a higher limit.",
+        is_retryable=True,
     ),
     _Rule(
         ProviderRateLimitError,
@@ -172,7 +187,9 @@ _RULES = (
     ),
     _Rule(
         ProviderAuthError,
-        _status(401, 403),
+        lambda status, words: (
+            status in {401, 403} or bool(re.search(r"api_key_invalid", words.all))
+        ),
         "{name} refused the key ({status}). Check that it is right and may use "
         "{model}.",
     ),
@@ -242,16 +259,19 @@ def _words_of(body: object) -> _Words:
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, Mapping):
-        return _Words(_plain(str(body or "")), "", "")
+        return _Words(_plain(str(body or "")))
     inner = body.get("error") or body
     if not isinstance(inner, Mapping):
-        return _Words(str(inner), "", "")
+        return _Words(str(inner))
     message = inner.get("message") or inner.get("detail") or inner.get("error") or ""
     extra = inner.get("metadata")
     if isinstance(extra, Mapping) and extra.get("raw"):
         message = f"{message}: {extra['raw']}"  # OpenRouter's upstream error
     return _Words(
-        str(message), str(inner.get("code") or ""), str(inner.get("type") or "")
+        str(message),
+        str(inner.get("code") or ""),
+        str(inner.get("type") or told_reasons(inner)),
+        told_wait(inner),
     )
 
 
