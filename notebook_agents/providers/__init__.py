@@ -25,6 +25,9 @@ from notebook_agents.providers.scripted import (
 if TYPE_CHECKING:
     from notebook_agents.providers.anthropic import AnthropicProvider
     from notebook_agents.providers.anthropic_profile import AnthropicProfile
+    from notebook_agents.providers.embedding import Embedder
+    from notebook_agents.providers.gemini import GeminiProvider
+    from notebook_agents.providers.gemini_profile import GeminiProfile
     from notebook_agents.providers.huggingface import HuggingFaceProvider
     from notebook_agents.providers.ollama import (
         LlamaCppProvider,
@@ -41,6 +44,9 @@ _HOME = {
     "AnthropicProfile": "anthropic_profile",
     "AnthropicProvider": "anthropic",
     "ChatProfile": "profiles",
+    "Embedder": "embedding",
+    "GeminiProfile": "gemini_profile",
+    "GeminiProvider": "gemini",
     "HuggingFaceProvider": "huggingface",
     "LMStudioProvider": "ollama",
     "LlamaCppProvider": "ollama",
@@ -55,6 +61,9 @@ __all__ = [
     "AnthropicProvider",
     "BaseProvider",
     "ChatProfile",
+    "Embedder",
+    "GeminiProfile",
+    "GeminiProvider",
     "HuggingFaceProvider",
     "LMStudioProvider",
     "LlamaCppProvider",

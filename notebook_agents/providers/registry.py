@@ -24,6 +24,7 @@ Factory = Callable[[str | None, Settings], BaseProvider]
 
 _BUILT_IN = {
     "anthropic": "notebook_agents.providers.anthropic:AnthropicProvider",
+    "gemini": "notebook_agents.providers.gemini:GeminiProvider",
     "huggingface": "notebook_agents.providers.huggingface:HuggingFaceProvider",
     "llamacpp": "notebook_agents.providers.ollama:LlamaCppProvider",
     "lmstudio": "notebook_agents.providers.ollama:LMStudioProvider",
@@ -127,7 +128,7 @@ def choose_default(
 def _set_up(settings: Settings) -> dict[str, str]:
     """Find the providers that have what they need, and by which variable."""
     ready = {
-        name: next(iter(KEY_NAMES[name]))
+        name: " or ".join(KEY_NAMES[name])
         for name in settings.keys
         if name in _BUILT_IN and name not in URL_NAMES
     }
