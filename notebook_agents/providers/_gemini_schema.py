@@ -50,7 +50,7 @@ def json_form(schema: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> json_form({"const": "a", "description": "Which.", "maxLength": 1})
-    {'description': 'Which. (maxLength: 1)', 'type': 'string', 'enum': ['a']}
+    {'type': 'string', 'description': 'Which. (maxLength: 1)', 'enum': ['a']}
     """
     return _Fitter(schema).whole()
 
