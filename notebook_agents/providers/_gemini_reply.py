@@ -202,13 +202,15 @@ class GeminiReply:
             raise self._failed()
         then = self._then(has_calls=bool(calls))
         stop = _STOPS.get(finish, "stop")
+        usage = _usage(self._usage)
+        cached = count_of(self._usage, "cachedContentTokenCount")
         facts: dict[str, Any] = {
             "text": text,
             "tool_calls": calls if then is None else (),
             "reasoning": "".join(self._thoughts),
-            "usage": _usage(self._usage),
+            "usage": usage,
             "stop_reason": "tool_calls" if calls and stop == "stop" else stop,
-            "cached_tokens": count_of(self._usage, "cachedContentTokenCount"),
+            "cached_tokens": min(cached, usage.prompt_tokens),
         }
         if then is not None:
             return PausedReply(**facts, then=then)

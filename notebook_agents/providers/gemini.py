@@ -124,7 +124,8 @@ class GeminiProvider(HttpProvider):
         model = (model or "").strip().removeprefix("models/") or "gemini-3.8-flash"
         super().__init__(base_url, model, api_key, **options)
         is_versioned = _VERSIONED.search(urlsplit(self.base_url).path)
-        self._version = "" if is_versioned else f"/{api_version.strip('/')}"
+        version = "" if is_versioned else api_version.strip("/")
+        self._version = f"/{version}" if version else ""
         self._streaming = streaming
         self._profile = profile
         self._extra_body = dict(extra_body or {})

@@ -56,6 +56,8 @@ def test_then_the_provider_of_the_environment(monkeypatch):
     [
         ("OPENAI_API_KEY", "openai"),
         ("ANTHROPIC_API_KEY", "anthropic"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("GOOGLE_API_KEY", "gemini"),
         ("OPENROUTER_API_KEY", "openrouter"),
         ("HF_TOKEN", "huggingface"),
         ("HUGGINGFACE_API_KEY", "huggingface"),
