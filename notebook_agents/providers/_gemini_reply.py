@@ -9,7 +9,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from notebook_agents.errors import AgentProviderError, ContentFilteredError
-from notebook_agents.messages import Usage
+from notebook_agents.identifiers import new_id
+from notebook_agents.messages import ToolCall, Usage
 from notebook_agents.providers._failures import (
     Failure,
     ServiceFacts,
@@ -17,7 +18,7 @@ from notebook_agents.providers._failures import (
     redact,
     unreadable,
 )
-from notebook_agents.providers._gemini_contents import ContentPart, KeptParts
+from notebook_agents.providers._gemini_contents import ContentPart, KeptParts, key_of
 from notebook_agents.providers._gemini_repeats import NewText
 from notebook_agents.providers._gemini_request import Continuation
 from notebook_agents.providers._json_values import count_of, mapping, mappings
@@ -76,8 +77,8 @@ class GeminiReply:
     service : ServiceFacts
         Whom errors are about.
     keep : callable
-        Takes the identifier of the first call of the reply, and the parts that
-        have to go back with its calls.
+        Takes `key_of` the first call of the reply, and the parts that have to go
+        back with its calls.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class GeminiReply:
             If the service blocked it and there is nothing to show, or gave up.
         """
         finish, text = self._finish, "".join(self._texts)
-        calls = tuple(self._calls.calls())
+        calls = tuple(map(self._named, self._calls.calls()))
         if finish in _BLOCKED:
             calls = ()  # their arguments may be cut
         says_something = bool(text or calls)
@@ -217,7 +218,7 @@ class GeminiReply:
         if calls:
             self._add_part(None)
             kept = KeptParts(parts=tuple(self._parts), text=text)
-            self._keep(calls[0].id, kept)
+            self._keep(key_of(calls[0]), kept)
         return ModelReply(**facts)
 
     # One object of the stream.
@@ -325,6 +326,15 @@ class GeminiReply:
         self._add_part(None)
         said = tuple(part for part in self._parts if "functionCall" not in part)
         return replace(before, token="", corrects=True, said=said)
+
+    def _named(self, call: ToolCall) -> ToolCall:
+        """Give a call another identifier where one before it has the same."""
+        said = (
+            each for message in self._request.messages for each in message.tool_calls
+        )
+        if all(each.id != call.id for each in said):
+            return call
+        return replace(call, id=f"call_{new_id()}")
 
     def _blocked(self) -> Failure:
         name, facts = self._service.name, self._feedback or self._candidate

@@ -106,6 +106,7 @@ class GeminiProvider(HttpProvider):
     name = "gemini"
     key_name = "gemini"
     missing_model_hint = "Check its name; gemini-3.8-flash and gemini-3.5-flash-lite are two that it has."
+    missing_path_hint = "Check the base URL; Google's has no path, or /v1beta."
     embed_model = "gemini-embedding-2"
     """The model that embeds, where `embed` is told none."""
 

@@ -196,6 +196,17 @@ async def test_each_round_of_a_turn_has_its_signature_and_a_later_turn_none(serv
     assert signatures(server, 4) == [[None], [None, None], [], ["C"]]
 
 
+async def test_calls_that_are_named_alike_in_every_reply_keep_their_signatures(server):
+    """Some gateways count the calls of each reply anew."""
+    server.say(
+        adds((1, 1), signature="A", call_id="0"),
+        adds((2, 2), signature="B", call_id="0"),
+        answer("ok"),
+    )
+    await Agent(made(server), [add]).run("go")
+    assert signatures(server, 2) == [["A"], ["B"]]
+
+
 async def test_two_runs_at_once_do_not_mix_their_signatures(server):
     server.say(
         adds((1, 1), signature="A"),
