@@ -14,6 +14,7 @@ from notebook_agents.providers._gemini_contents import (
     texts_first,
 )
 from notebook_agents.providers._gemini_schema import json_form, openapi_form
+from notebook_agents.providers._json_values import mapping
 from notebook_agents.providers._parts import system_text
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.gemini_profile import GeminiProfile
@@ -32,6 +33,8 @@ _OURS = frozenset(
     {"contents", "messages", "model", "stream", "system", "systemInstruction", "tools"}
 )
 """What no parameter takes the place of."""
+_OF_ARGUMENTS = frozenset({"$ref", "additionalProperties", "anyOf", "properties"})
+"""Keywords of a schema by which a function takes arguments."""
 _SAMPLING = ("temperature", "topP", "topK")
 _MODES = {
     "any": "ANY",
@@ -260,9 +263,10 @@ def _tools(
     declared = []
     for function in functions:
         told = {"name": function["name"], "description": function.get("description")}
-        schema = function.get("parameters") or {}
-        if schema.get("properties"):  # an object without any is refused
-            told[key] = form(schema)
+        schema = form(mapping(function.get("parameters")))
+        holds = {name for name, value in schema.items() if value}
+        if holds & _OF_ARGUMENTS:  # an object without any is refused
+            told[key] = schema
         declared.append({name: value for name, value in told.items() if value})
     choice = _choice(request, asked.choice)
     return {

@@ -398,6 +398,23 @@ async def test_a_part_that_cannot_be_sent_is_told_before_anything_is(server, con
 # -------------------------------------------------------------------------- tools
 
 
+@pytest.mark.parametrize("parameters", [None, True, {}, {"type": "object"}])
+async def test_a_function_without_arguments_has_no_schema(server, parameters):
+    """Wire, section 4.1: an object without properties may be refused."""
+    function = {"name": "now", "parameters": parameters}
+    asked = request(tools=[{"type": "function", "function": function}])
+    body = await body_of(server, made(server), asked)
+    assert body["tools"] == [{"functionDeclarations": [{"name": "now"}]}]
+
+
+async def test_arguments_may_be_told_by_a_reference(server):
+    schema = {"$defs": {"A": PARAMETERS}, "$ref": "#/$defs/A"}
+    function = {"name": "add", "description": "D", "parameters": schema}
+    asked = request(tools=[{"type": "function", "function": function}])
+    body = await body_of(server, made(server), asked)
+    assert body["tools"] == [{"functionDeclarations": [SENT_ADD]}]
+
+
 async def test_all_functions_are_one_tool(server):
     other = {"type": "function", "function": {"name": "now", "parameters": {}}}
     empty = {"type": "object", "properties": {}, "additionalProperties": False}
