@@ -22,7 +22,9 @@ _AS_IT_IS = frozenset(
     {"description", "maximum", "minItems", "minimum", "required", "title", "type"}
 )
 _FORMATS = ("date", "date-time", "time")
-_SILENT = frozenset({"$comment", "$defs", "$id", "$schema", "discriminator"})
+_SILENT = frozenset(
+    {"$comment", "$defs", "$id", "$schema", "definitions", "discriminator"}
+)
 """Keywords that say nothing to a model."""
 _OF_SCHEMAS = frozenset(
     {"additionalProperties", "anyOf", "items", "prefixItems", "properties"}

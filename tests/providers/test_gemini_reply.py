@@ -230,6 +230,7 @@ async def test_pieces_that_look_alike_are_all_text(server, provider, pieces, tex
         ["Hel", "Hello", "Hello world"],
         ["H", "He", "Hel", "Hello w", "Hello world"],
         ["Hello ", "Hello ", "Hello world", "Hello world"],
+        ["Hel", "Hello", "Hello wor", "ld"],
     ],
 )
 async def test_a_text_that_comes_all_over_again_is_not_repeated(

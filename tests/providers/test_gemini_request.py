@@ -461,6 +461,20 @@ async def test_a_choice_of_tools_is_told_in_the_words_of_the_wire(
     assert "toolConfig" not in await body_of(server, made(server), without_tools)
 
 
+async def test_a_call_of_an_earlier_turn_does_not_count_as_forced(server):
+    asked = request(
+        Message("user", "go"),
+        Message("assistant", "", (ToolCall("a", "add", '{"a": 1}'),)),
+        Message("tool", "1", tool_call_id="a"),
+        Message("assistant", "done"),
+        Message("user", "on"),
+        tools=[ADD],
+        tool_calling={"mode": "ANY"},
+    )
+    body = await body_of(server, made(server), asked)
+    assert body["toolConfig"]["functionCallingConfig"] == {"mode": "ANY"}
+
+
 async def test_a_call_that_was_forced_is_not_forced_again(server):
     """Else the run would never end."""
     asked = request(
@@ -738,6 +752,17 @@ async def test_a_model_without_a_system_message_is_told_in_the_first_text(server
     body = await body_of(server, made(server, "gemma-3-27b-it"), asked)
     assert body["contents"] == [{"role": "user", "parts": [said("S"), said("T")]}]
     assert "systemInstruction" not in body
+
+
+async def test_such_a_text_is_a_content_of_its_own_before_a_model_speaks(server):
+    refusal = "Developer instruction is not enabled for models/gemma-3-27b-it"
+    server.say(failed(400, "INVALID_ARGUMENT", refusal))
+    asked = request(Message("system", "S"), Message("assistant", "Hi"))
+    body = await body_of(server, made(server, "gemma-3-27b-it"), asked)
+    assert body["contents"] == [
+        {"role": "user", "parts": [said("S")]},
+        {"role": "model", "parts": [said("Hi")]},
+    ]
 
 
 async def test_a_model_that_turns_out_to_need_signatures_gets_them(server):

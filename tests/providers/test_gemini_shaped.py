@@ -313,6 +313,27 @@ def test_a_schema_that_holds_itself_ends():
     assert older["properties"]["kids"]["items"] == {"type": "object"}
 
 
+def test_definitions_of_the_same_name_are_kept_apart():
+    def holder(kind: str, where: str) -> dict:
+        held = {"$ref": f"#/{where}/A"}
+        return {"type": kind, "properties": {"self": held}}
+
+    fit = json_form(
+        {
+            "properties": {
+                "one": {"$ref": "#/$defs/A"},
+                "two": {"$ref": "#/definitions/A"},
+            },
+            "$defs": {"A": holder("object", "$defs")},
+            "definitions": {"A": holder("string", "definitions")},
+        }
+    )
+    assert fit.keys() == {"properties", "$defs"}
+    assert [each["type"] for each in fit["$defs"].values()] == ["object", "string"]
+    two = fit["properties"]["two"]["properties"]["self"]
+    assert fit["$defs"][two["$ref"].rpartition("/")[2]]["type"] == "string"
+
+
 def test_references_that_grow_without_end_do_not():
     """Each holds the next one twice: 2 to the power of 200 schemas."""
     pair = lambda n: {"x": {"$ref": f"#/$defs/A{n}"}, "y": {"$ref": f"#/$defs/A{n}"}}  # noqa: E731
