@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from notebook_agents.jupyter import input_box
+from notebook_agents.jupyter import prompt
 from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter, WaiterGone
 
@@ -152,9 +152,9 @@ def test_a_prompt_that_is_interrupted_early_interrupts_nothing_later(
     def stop() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(input_box, "_forget_typed_ahead", stop)
+    monkeypatch.setattr(prompt, "_forget_typed_ahead", stop)
     with Cell().handler() as cell:
         with pytest.raises(KeyboardInterrupt):
-            input_box._input_until(lambda: True, "?")
+            prompt.input_until(lambda: True, "?")
         wait_until(lambda: "input box" not in map(_name, threading.enumerate()))
     assert cell.told == []
