@@ -13,7 +13,7 @@ from notebook_agents.approval import (
     NobodyApprover,
     enclosing_approver,
 )
-from notebook_agents.consent import Consent, Granted, person_of
+from notebook_agents.consent import Consent, Granted, may_need_consent, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
 from notebook_agents.policy import ApprovalPolicy, Policy
@@ -23,8 +23,6 @@ from notebook_agents.tools.derivation import to_tool_definition
 __all__ = ["Asking", "ToolNames"]
 
 ToolNames = str | Callable[..., Any] | Iterable[str | Callable[..., Any]]
-
-_HARMLESS = "read"
 
 
 class Asking:
@@ -142,12 +140,7 @@ class Asking:
         if any(rule not in {"allow", "deny"} for rule in own.rules.values()):
             return True
         return any(
-            self._asks_all
-            or tool.name in (self._tools or ())
-            or (
-                bool(tool.approval)
-                and not (tool.approval == "risky" and tool.risk == _HARMLESS)
-            )
+            self._asks_all or tool.name in (self._tools or ()) or may_need_consent(tool)
             for tool in tools
         )
 

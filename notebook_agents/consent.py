@@ -22,7 +22,7 @@ from notebook_agents.policy import ApprovalPolicy, Ruling
 from notebook_agents.settings import get_settings
 from notebook_agents.tools.definition import ToolDefinition
 
-__all__ = ["Consent", "Granted", "person_of"]
+__all__ = ["Consent", "Granted", "may_need_consent", "person_of"]
 
 _HARMLESS = "read"
 
@@ -137,14 +137,12 @@ class Consent:
         if self.asks_all or definition.name in (self.tools or ()):
             return True
         rule = definition.approval
-        if rule == "risky":
-            return definition.risk != _HARMLESS
-        if callable(rule):
-            try:
-                return bool(rule(dict(args)))
-            except Exception:  # noqa: BLE001 - a rule that fails never allows
-                return True
-        return bool(rule)
+        if not callable(rule):
+            return may_need_consent(definition)
+        try:
+            return bool(rule(dict(args)))
+        except Exception:  # noqa: BLE001 - a rule that fails never allows
+            return True
 
     def without_asking(
         self, definition: ToolDefinition, args: Mapping[str, Any], ruling: Ruling
@@ -247,6 +245,13 @@ class Consent:
         """
         now = time.time()
         return ApprovalRequest(requested_at=now, expires_at=now + self.timeout, **facts)
+
+
+def may_need_consent(definition: ToolDefinition) -> bool:
+    """Tell whether a tool itself asks about some of its calls."""
+    if definition.approval == "risky":
+        return definition.risk != _HARMLESS
+    return bool(definition.approval)
 
 
 def person_of(memory: object) -> str:

@@ -48,6 +48,13 @@ class Always:
         only those with the same arguments.
     until : float, optional
         When it ends, in seconds since the epoch.
+
+    Examples
+    --------
+    >>> import time
+    >>> Always(scope="call")
+    Always(scope='call', until=None)
+    >>> for_an_hour = Always(until=time.time() + 3600)
     """
 
     kind = "always"
@@ -76,6 +83,20 @@ class Respond:
     ----------
     text : str
         What the model reads as the result of the call.
+
+    Examples
+    --------
+    >>> from notebook_agents import Agent, ScriptedProvider, call, tool
+    >>> @tool(approval=True)
+    ... def price_of(item: str) -> float:
+    ...     return 9.5
+    >>> class Ada:
+    ...     async def ask(self, pending):
+    ...         pending.decide(Respond("12 euros, from today"), by="Ada")
+    >>> script = [call("price_of", item="tea"), "Tea is 12 euros."]
+    >>> agent = Agent(ScriptedProvider(script), [price_of], approver=Ada())
+    >>> agent.run_sync("What is the tea?").tool_calls[0]["content"]
+    '12 euros, from today'
     """
 
     kind = "respond"

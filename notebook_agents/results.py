@@ -23,7 +23,7 @@ from notebook_agents.events import (
 )
 from notebook_agents.front_ends import front_ends
 from notebook_agents.messages import Message, to_dicts
-from notebook_agents.tables import frame_of
+from notebook_agents.tables import COLUMNS, frame_of, rows_of
 
 __all__ = ["AgentResult"]
 
@@ -223,7 +223,7 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         >>> result.to_frame()["event"].tolist()
         ['task', 'action', 'observation', 'answer']
         """
-        return frame_of(self.events)
+        return frame_of(rows_of(self.events), COLUMNS)
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the run into a file, as a person sees it.

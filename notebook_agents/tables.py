@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,18 +55,20 @@ def rows_of(events: Iterable[Event]) -> list[dict[str, Any]]:
     ]
 
 
-def frame_of(events: Sequence[Event]) -> Any:
-    """Give the same rows as a pandas DataFrame.
+def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Any:
+    """Make a pandas DataFrame of rows.
 
     Parameters
     ----------
-    events : sequence of Event
-        Of a run.
+    rows : sequence of mapping
+        A row each; what one lacks is missing.
+    columns : sequence of str
+        Names, in order; they are there without any row, too.
 
     Returns
     -------
     pandas.DataFrame
-        With a column for each of `COLUMNS`.
+        One row each.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def frame_of(events: Sequence[Event]) -> Any:
         If pandas is not installed.
     """
     pandas = require("pandas", extra="notebook")
-    return pandas.DataFrame(rows_of(events), columns=list(COLUMNS))
+    return pandas.DataFrame(list(rows), columns=list(columns))
 
 
 def _row(event: Event) -> dict[str, Any]:

@@ -174,7 +174,6 @@ def test_the_list_is_not_loaded_for_a_model_without_a_price():
 
 
 def test_the_real_list_knows_the_default_model_of_openai():
-    pytest.importorskip("genai_prices", reason="genai-prices is not installed")
     spent = cost(a_call(model="gpt-6-luna"))
     assert spent is not None
     assert 0 < cost(a_call(model="gpt-6-luna", cached_tokens=500)) < spent < 1

@@ -13,7 +13,7 @@ from notebook_agents.jupyter import history, usage
 from notebook_agents.jupyter.elsewhere import APPROVAL_COMMANDS
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.line import split_words
-from notebook_agents.jupyter.rows import frame_of
+from notebook_agents.jupyter.rows import whole_frame_of
 from notebook_agents.memory.named import list_sessions
 
 __all__ = ["AgentCommands"]
@@ -131,7 +131,7 @@ class AgentCommands:
         name, is_frame = _named(words)
         rows = history.history_rows(self._agent(name))
         if is_frame:
-            return frame_of(rows, history.COLUMNS)
+            return whole_frame_of(rows, history.COLUMNS)
         return history.history_text(rows)
 
     def _reset(self, words: Sequence[str]) -> str:
@@ -167,7 +167,9 @@ class AgentCommands:
         if name is not None:
             here = {name: self._agent(name)}
         rows = usage.usage_rows(here, name)
-        return frame_of(rows, usage.COLUMNS) if is_frame else usage.usage_text(rows)
+        return (
+            whole_frame_of(rows, usage.COLUMNS) if is_frame else usage.usage_text(rows)
+        )
 
 
 def _optional(words: Sequence[str]) -> str | None:

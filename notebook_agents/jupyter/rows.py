@@ -5,36 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from notebook_agents._optional import require
+from notebook_agents.tables import frame_of
 
-__all__ = ["Row", "frame_of", "in_columns"]
+__all__ = ["Row", "in_columns", "whole_frame_of"]
 
 Row = Mapping[str, Any]
 
 
-def frame_of(rows: Sequence[Row], columns: Sequence[str]) -> Any:
-    """Make a DataFrame.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        A row each; what one lacks is missing.
-    columns : sequence of str
-        Names, in order; they are there without any row, too.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row each.
-
-    Raises
-    ------
-    MissingExtraError
-        If pandas is not installed.
-    """
-    pandas = require("pandas", extra="notebook")
-    # A count stays a whole number where another row has none.
-    return pandas.DataFrame(list(rows), columns=list(columns)).convert_dtypes()
+def whole_frame_of(rows: Sequence[Row], columns: Sequence[str]) -> Any:
+    """Make a DataFrame in which a count stays whole where another row has none."""
+    return frame_of(rows, columns).convert_dtypes()
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:

@@ -113,23 +113,7 @@ class MessagesReply:
         return self._is_done
 
     def read(self, records: Sequence[SseRecord]) -> list[Piece]:
-        """Take the next records of a stream.
-
-        Parameters
-        ----------
-        records : sequence of SseRecord
-            In their order.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What they add, neighbours of a kind put together.
-
-        Raises
-        ------
-        Failure
-            If one of them is an error, or cannot be read.
-        """
+        """Take the next records of a stream, as in `Reply.read`."""
         pieces: list[Piece] = []
         for record in records:
             if record.data and not self._is_done:
@@ -138,23 +122,7 @@ class MessagesReply:
         return joined(pieces)
 
     def read_whole(self, body: bytes) -> list[Piece]:
-        """Take a reply that came as one JSON object.
-
-        Parameters
-        ----------
-        body : bytes
-            The body.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What it says.
-
-        Raises
-        ------
-        Failure
-            If it is an error, or no reply.
-        """
+        """Take a reply that came as one JSON object."""
         message = parsed(body, self._service)
         self._check(message, "")
         content = message.get("content")

@@ -77,23 +77,7 @@ class ChatReply:
         return bool(self._finish) or self._is_done
 
     def read(self, records: Sequence[SseRecord]) -> list[Piece]:
-        """Take the next records of a stream.
-
-        Parameters
-        ----------
-        records : sequence of SseRecord
-            In their order.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What they add, neighbours of a kind put together.
-
-        Raises
-        ------
-        Failure
-            If one of them is an error, or cannot be read.
-        """
+        """Take the next records of a stream, as in `Reply.read`."""
         deltas: list[Piece] = []
         for record in records:
             data = record.data
@@ -104,23 +88,7 @@ class ChatReply:
         return joined(deltas)
 
     def read_whole(self, body: bytes) -> list[Piece]:
-        """Take a reply that came as one JSON object.
-
-        Parameters
-        ----------
-        body : bytes
-            The body.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What it says.
-
-        Raises
-        ------
-        Failure
-            If it is an error, or no reply.
-        """
+        """Take a reply that came as one JSON object."""
         found = parsed(body, self._service)
         deltas: list[Piece] = []
         self._take(found, "", deltas)

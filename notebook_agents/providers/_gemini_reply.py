@@ -114,23 +114,7 @@ class GeminiReply:
         return bool(self._finish or self._feedback)
 
     def read(self, records: Sequence[SseRecord]) -> list[Piece]:
-        """Take the next records of a stream.
-
-        Parameters
-        ----------
-        records : sequence of SseRecord
-            In their order.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What they add, neighbours of a kind put together.
-
-        Raises
-        ------
-        Failure
-            If one of them is an error, or cannot be read.
-        """
+        """Take the next records of a stream, as in `Reply.read`."""
         pieces: list[Piece] = []
         for record in records:
             data = record.data
@@ -139,23 +123,7 @@ class GeminiReply:
         return joined(pieces)
 
     def read_whole(self, body: bytes) -> list[Piece]:
-        """Take a reply that came as one object, or as a list of those of a stream.
-
-        Parameters
-        ----------
-        body : bytes
-            The body.
-
-        Returns
-        -------
-        list of TextDelta and ReasoningDelta
-            What it says.
-
-        Raises
-        ------
-        Failure
-            If it is an error, or no reply.
-        """
+        """Take a reply that came as one object, or as a list of those of a stream."""
         found = self._found(body)
         if isinstance(found, dict):
             self._new_text = self._new_thought = None

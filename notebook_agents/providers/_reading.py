@@ -27,10 +27,42 @@ class Reply(Protocol):
     """How one reply is read; each wire format has its own."""
 
     def read(self, records: Sequence[SseRecord]) -> list[Piece]:
-        """Take the next records of a stream."""
+        """Take the next records of a stream.
+
+        Parameters
+        ----------
+        records : sequence of SseRecord
+            In their order.
+
+        Returns
+        -------
+        list of TextDelta and ReasoningDelta
+            What they add, neighbours of a kind put together.
+
+        Raises
+        ------
+        Failure
+            If one of them is an error, or cannot be read.
+        """
 
     def read_whole(self, body: bytes) -> list[Piece]:
-        """Take a reply that came as one JSON object."""
+        """Take a reply that came as one JSON object.
+
+        Parameters
+        ----------
+        body : bytes
+            The body.
+
+        Returns
+        -------
+        list of TextDelta and ReasoningDelta
+            What it says.
+
+        Raises
+        ------
+        Failure
+            If it is an error, or no reply.
+        """
 
     def has_finished(self) -> bool:
         """Tell whether the service said that the reply is complete."""

@@ -13,5 +13,5 @@ def transport(request, monkeypatch):
     if request.param == "httpcore":
         monkeypatch.setattr(_connections, "fast_library", lambda: None)
     else:
-        pytest.importorskip("aiohttp")
+        assert _connections.fast_library() is not None
     return request.param

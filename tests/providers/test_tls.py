@@ -5,12 +5,12 @@ from __future__ import annotations
 import ssl
 
 import pytest
+import trustme
 
 from notebook_agents.providers._http import Patience, TransportError, send
 from notebook_agents.providers._transport import Trouble
 from tests.providers.wire import whole, wire_server
 
-trustme = pytest.importorskip("trustme")
 pytestmark = pytest.mark.usefixtures("transport")
 
 QUICK = Patience(connect=5, stall=5)
