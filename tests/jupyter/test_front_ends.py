@@ -252,6 +252,27 @@ def test_a_run_that_outlived_its_cell_asks_on_its_card_only(kernel):
     assert kernel.log == "['deleted 1']"
 
 
+LATE = """
+reply = ["word " * 10, call("delete", n=1)]
+agent = Agent(ScriptedProvider([reply, "."], delay=0.1), [delete], name="bot")
+log.clear(); run = agent.start("x")
+"""
+
+
+def test_a_question_of_the_background_stands_in_the_cell_that_began_it(kernel):
+    front_end = kernel.lab
+    began, other = (front_end.start(c, click="allow") for c in (LATE, "print('other')"))
+    for cell in (began, other):
+        front_end.finish(cell)
+    front_end._cells = [began, other]  # as a page listens on
+    front_end.follow(lambda: began.shows("[card]"))
+    front_end._cells = [began, other]
+    front_end.follow(lambda: all(card.is_over for card in began._cards.values()))
+    assert "[card]" not in other.reply.text
+    front_end.run("await run.result()")
+    assert kernel.log == "['deleted 1']"
+
+
 # --------------------------------------------------------------------- Stop
 
 
