@@ -165,6 +165,8 @@ class _Dialog:
         view = ["[v]iew in full"] if "\N{HORIZONTAL ELLIPSIS}" in call else []
         others = ["[all] yes to all"] if len(self._waiting()) > 1 else []
         choices = ["[y]es", *others, "[a]lways", "[N]o", "[e]dit", "[r]espond", *view]
+        if not self._pending.request.call_id:  # a question about the budget
+            choices = ["[y]es", "[N]o", "[e]dit"]
         return f"{number}Run {call}? {', '.join(choices)}, [q]uit the run: "
 
     def _waiting(self) -> list[PendingApproval]:

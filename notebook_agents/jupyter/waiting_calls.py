@@ -156,8 +156,10 @@ class WaitingCalls:
             if waiter is None or not self._input_box.is_there():
                 return True  # no cell waits, so a click is all that can answer
             # The card may have spoken while a tool held the cell's thread.
-            with contextlib.suppress(WaiterGone):  # the run is about to be stopped
+            try:
                 await waiter.run(lambda: None)
+            except WaiterGone:
+                return True  # the run is about to be stopped
         return self._ready.is_set()
 
     # What the card says, and what it is told. Its messages arrive in the main thread

@@ -216,3 +216,17 @@ def test_an_agent_in_the_thread_of_a_tool_asks_in_the_cell(front_end, answer, lo
     assert (reply.status, len(reply.prompts)) == ("ok", 1)
     assert "outer done" in reply.text
     assert log in front_end.run("print(log)").text
+
+
+BUDGET = """
+from notebook_agents import Budget
+agent = bot([call("add", a=1, b=2)] * 2, "done", budget=Budget(tool_calls=1))
+"""
+
+
+def test_a_question_about_the_budget_is_no_call(front_end):
+    front_end.run(BUDGET)
+    reply = front_end.run("print(agent.run_sync('x'))", "e", '{"tool_calls": 7}')
+    choices = "[y]es, [N]o, [e]dit, [q]uit the run: "
+    assert reply.prompts[0].endswith(choices)
+    assert "done" in reply.text
