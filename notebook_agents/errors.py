@@ -6,8 +6,10 @@
     ├── AgentConfigurationError          missing or wrong settings
     │   ├── MissingExtraError            an optional package is not installed
     │   ├── MissingFileError             a file that a setting names is not there
-    │   └── ModelNotFoundError           the named model or its weights are not there
+    │   ├── ModelNotFoundError           the named model or its weights are not there
+    │   └── ProviderSetupError           a provider lacks its key or its URL
     ├── AgentProviderError               the model service failed
+    │   ├── NoModelAnsweredError         each of several models failed
     │   ├── ProviderAuthError            the key was refused
     │   ├── ProviderRateLimitError       too many requests; see ``retry_after``
     │   ├── ProviderTimeoutError         no answer in time
@@ -51,11 +53,13 @@ __all__ = [
     "MissingExtraError",
     "MissingFileError",
     "ModelNotFoundError",
+    "NoModelAnsweredError",
     "NotebookAgentsError",
     "OutputValidationError",
     "ProviderAuthError",
     "ProviderRateLimitError",
     "ProviderReplyError",
+    "ProviderSetupError",
     "ProviderTimeoutError",
     "RunCancelledError",
     "ServerError",
@@ -119,6 +123,10 @@ class ModelNotFoundError(AgentConfigurationError):
     """The named model, or the file that holds its weights, is not there."""
 
 
+class ProviderSetupError(AgentConfigurationError):
+    """A provider lacks the key or the URL that a request needs."""
+
+
 class AgentProviderError(NotebookAgentsError, RuntimeError):
     """A model service failed; over HTTP this is a 502.
 
@@ -155,6 +163,22 @@ class AgentProviderError(NotebookAgentsError, RuntimeError):
 
 
 AgentAPIProviderError = AgentProviderError
+
+
+class NoModelAnsweredError(AgentProviderError):
+    """Each model of a `FallbackProvider` failed; the message says how each did.
+
+    Attributes
+    ----------
+    errors : tuple of Exception
+        What went wrong with each, in the order in which they were asked.
+    """
+
+    def __init__(
+        self, message: str = "", *, errors: tuple[Exception, ...] = (), **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.errors = errors
 
 
 class ProviderAuthError(AgentProviderError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, ProviderSetupError
 
 __all__ = ["Settings", "get_settings"]
 
@@ -87,7 +87,7 @@ class Settings:
 
         Raises
         ------
-        AgentConfigurationError
+        ProviderSetupError
             If it is not set; the message names the variable.
         """
         key = self.keys.get(provider)
@@ -96,7 +96,7 @@ class Settings:
                 f"Missing API key for provider {provider!r}. "
                 f"Set {KEY_NAMES[provider][0]} in your environment or .env file."
             )
-            raise AgentConfigurationError(message)
+            raise ProviderSetupError(message)
         return key
 
 

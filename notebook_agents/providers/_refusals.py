@@ -17,10 +17,18 @@ from notebook_agents.errors import (
     ProviderRateLimitError,
     ProviderTimeoutError,
 )
-from notebook_agents.providers._failures import Failure, ServiceFacts, cut, redact
+from notebook_agents.providers._failures import (
+    Failure,
+    ServiceFacts,
+    cut,
+    redact,
+    unreadable,
+)
 from notebook_agents.providers._google_errors import told_reasons, told_wait
 
-__all__ = ["is_error", "refused", "status_of"]
+__all__ = ["is_error", "object_in", "refused", "status_of"]
+
+BAD_REQUEST, NO_CREDIT = 400, 402
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,8 @@ def refused(
         With the error to raise.
     """
     words = _words_of(body)
+    if status == BAD_REQUEST and "credit balance is too low" in words.all:
+        status = NO_CREDIT  # as everybody but Anthropic says
     wait_s = words.wait_s if wait_s is None else wait_s
     rule = next(rule for rule in _RULES if rule.fits(status, words))
     is_retryable = rule.is_retryable
@@ -146,10 +156,7 @@ _RULES = (
     ),
     _Rule(
         AgentProviderError,
-        lambda status, words: (
-            status == 402  # noqa: PLR2004 - payment required
-            or (status < 500 and "credit balance is too low" in words.all)  # noqa: PLR2004
-        ),
+        _status(NO_CREDIT),
         "The account at {name} is out of credit. Add some there.",
     ),
     _Rule(
@@ -239,8 +246,8 @@ _RULES = (
 
 
 _STATUS_OF_WORD = {
-    "invalid_request_error": 400,
-    "billing_error": 402,
+    "invalid_request_error": BAD_REQUEST,
+    "billing_error": NO_CREDIT,
     "permission_error": 403,
     "not_found_error": 404,
     "request_too_large": 413,
@@ -327,6 +334,37 @@ def is_error(body: Mapping[str, Any], event: str = "") -> bool:
         or body.get("type") == "error"
         or event == "error"
     )
+
+
+def object_in(reply: object, service: ServiceFacts) -> dict[str, Any]:
+    """Give a whole reply that is an object, and no error in the guise of one.
+
+    Parameters
+    ----------
+    reply : object
+        The parsed reply; some list their models without an object around.
+    service : ServiceFacts
+        Whom an error is about.
+
+    Returns
+    -------
+    dict
+        The object.
+
+    Raises
+    ------
+    Failure
+        If it is none, or an error.
+    """
+    if isinstance(reply, list):
+        reply = {"data": reply}
+    if not isinstance(reply, dict):
+        failure = unreadable(str(reply), service)
+        raise failure
+    if is_error(reply):
+        failure = refused(status_of(reply), reply, service)
+        raise failure
+    return reply
 
 
 def _plain(text: str) -> str:

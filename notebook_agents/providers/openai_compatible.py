@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import ModelNotFoundError, ProviderSetupError
 from notebook_agents.providers._chat_reply import ChatReply
 from notebook_agents.providers._chat_request import OPTIONAL, chat_body
 from notebook_agents.providers._encoding import encode
@@ -59,8 +59,8 @@ class OpenAICompatibleProvider(HttpProvider):
         More keys for the body of each request; they win.
     **options
         As in `HttpOptions`: ``timeout``, ``connect_timeout``, ``stall_timeout``,
-        ``max_retries``, ``max_concurrency``, ``extra_headers``, ``verify``,
-        ``http_client``.
+        ``max_retries``, ``max_concurrency``, ``requests_per_minute``,
+        ``tokens_per_minute``, ``extra_headers``, ``verify``, ``http_client``.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class OpenAICompatibleProvider(HttpProvider):
 
         Raises
         ------
-        AgentConfigurationError
+        ProviderSetupError
             If there is no base URL.
         """
         base_url = settings.base_urls.get(cls.name)
@@ -127,7 +127,7 @@ class OpenAICompatibleProvider(HttpProvider):
                 f"Missing base URL for provider {cls.name!r}. "
                 "Set LLM_BASE_URL in your environment or .env file."
             )
-            raise AgentConfigurationError(message)
+            raise ProviderSetupError(message)
         key = settings.keys.get(cls.name)
         made = cls(base_url, model=model or settings.llm_model, api_key=key)
         made.embed_model = settings.embed_model or ""
@@ -267,5 +267,5 @@ class OpenAICompatibleProvider(HttpProvider):
                 f"{self.name} at {self.base_url} has no model that can chat. "
                 f"{self.missing_model_hint.format(model='NAME')}"
             )
-            raise AgentConfigurationError(message)
+            raise ModelNotFoundError(message)
         self.model = model
