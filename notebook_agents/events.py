@@ -240,13 +240,18 @@ class GuardrailEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class RetryEvent(Event):
-    """The model call is tried again after ``wait_s`` seconds."""
+    """The model call is tried again after ``wait_s`` seconds.
+
+    ``attempt`` is 0 where nothing has failed and the first try has to wait;
+    ``model`` names, as ``provider:model``, who is asked instead of the model before.
+    """
 
     event: ClassVar[str] = "retry"
     attempt: int = 0
     wait_s: float = 0.0
     reason: str = ""
     discard_partial: bool = False
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def outcome_of(
         trace_id=new_id(),
         message_id=new_uuid(),
         latency_ms=round(seconds * 1000),
-        model=model_label(turn.provider),
+        model=turn.reply.model or model_label(turn.provider),
         events=tuple(events),
         **conversation,
         _prior=turn.prior,

@@ -8,7 +8,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic
 
-from notebook_agents.errors import AgentConfigurationError, RunCancelledError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    RunCancelledError,
+    StreamInterruptedError,
+)
 from notebook_agents.events import ErrorEvent, Event, RetryEvent, TokenEvent
 from notebook_agents.loop import EXHAUSTED
 from notebook_agents.results import AgentResult, T
@@ -222,14 +226,29 @@ class AgentStream(Generic[T]):
     async def _texts(
         self, events: AsyncGenerator[Event, None]
     ) -> AsyncGenerator[str, None]:
+        step = 0  # of the text that has been given away
         try:
             async for event in events:
                 if isinstance(event, TokenEvent) and event.channel == "answer":
+                    step = event.step
                     yield event.text
                 elif isinstance(event, ErrorEvent) and event.reason == LIMIT:
                     yield EXHAUSTED
+                elif isinstance(event, RetryEvent) and event.step == step:
+                    _check_text(event)
         finally:
             await events.aclose()
+
+
+def _check_text(event: RetryEvent) -> None:
+    """Refuse to go on with the words of another model after those that are read."""
+    if event.model and event.discard_partial:
+        message = (
+            f"The reply broke off ({event.reason}), and what has been read as text "
+            "cannot be taken back. Run it again, or read stream.events(), which says "
+            "when another model begins anew."
+        )
+        raise StreamInterruptedError(message, retryable=True)
 
 
 class _AnswerText:

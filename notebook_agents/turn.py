@@ -238,10 +238,12 @@ class Turn:
         """Make a reply the latest one, and count its tokens."""
         self.reply, counts = reply, reply.usage
         self.usage = self.usage.plus(counts)
+        _, _, passed_on_to = reply.model.partition(":")
+        own_url = str(getattr(self.provider, "base_url", ""))
         self.model_calls.append(
             ModelCall(
-                model=self.provider.model,
-                url=str(getattr(self.provider, "base_url", "")),
+                model=passed_on_to if reply.model else self.provider.model,
+                url=reply.url if reply.model else own_url,
                 prompt_tokens=counts.prompt_tokens,
                 completion_tokens=counts.completion_tokens,
                 cached_tokens=reply.cached_tokens,

@@ -24,6 +24,7 @@ __all__ = [
     "indented",
     "is_whole",
     "moment",
+    "retry_text",
     "shortened",
     "tokens",
     "whole",
@@ -59,6 +60,18 @@ _GUARDED = {"input": "the message", "output": "the answer", "tool": "a tool's te
 def guard_text(guard: str, stage: str, action: str) -> str:
     """Say what a guard did, in the same words for all the tools of a step."""
     return f"Guard {guard} {action} {_GUARDED.get(stage, 'a text')}."
+
+
+def retry_text(attempt: int, wait_s: float, reason: str, model: str) -> str:
+    """Say what is waited for, or who is asked again."""
+    wait = f" in {duration(wait_s)}" if wait_s else ""
+    if model:
+        what = f"Asking {model} instead"
+    elif attempt:
+        what = f"Trying again{wait}"
+    else:
+        what = f"Asking{wait or ' a little later'}"
+    return f"{what} ({reason})" if reason else what
 
 
 def capped(text: str) -> str:

@@ -121,7 +121,8 @@ class LineCompleter:
         from notebook_agents.providers.local.weights import KNOWN
 
         agents = self._agents.here().values()
-        used = {agent.model_label for agent in agents if ":" in agent.model_label}
+        labels = {agent.model_label for agent in agents}
+        used = {label for label in labels if ":" in label and " " not in label}
         own = {get_settings().model or ""} - {""}
         local = {f"local:{weights.name}" for weights in KNOWN}
         services = [f"{name}:" for name in provider_names()]

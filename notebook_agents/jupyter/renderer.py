@@ -22,6 +22,7 @@ from notebook_agents.events import (
     Event,
     GuardrailEvent,
     ObservationEvent,
+    RetryEvent,
 )
 from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.html import header
@@ -143,6 +144,9 @@ class CellRenderer:
     def _apply(self, event: Event) -> None:
         self._usage = event.usage
         changed = self._transcript.apply(event)
+        if isinstance(event, RetryEvent) and event.model:
+            self._names["model"] = event.model
+            self._stale[_HEADER] = None
         if isinstance(event, ApprovalRequestedEvent):
             self._asked.add(event.request["id"])
             self._waiting.add(event.request["id"])

@@ -26,7 +26,7 @@ from notebook_agents.events import (
     TokenEvent,
     ToolErrorEvent,
 )
-from notebook_agents.jupyter._words import ENDS, WHY_CUT, Level, duration, guard_text
+from notebook_agents.jupyter._words import ENDS, WHY_CUT, Level, guard_text, retry_text
 from notebook_agents.jupyter.html import State, ToolCard, notice
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.record import ApprovalRecord
@@ -334,10 +334,9 @@ class Transcript:
             for segment in self._of_step(event.step):
                 self._clear(segment)
             self._close()
-        why = f" ({event.reason})" if event.reason else ""
-        wait = f" in {duration(event.wait_s)}" if event.wait_s else ""
-        text = f"Trying again{wait}{why}"
-        self._notice(event.step, text, key=f"retry:{event.step}")
+        text = retry_text(event.attempt, event.wait_s, event.reason, event.model)
+        # Each step may have to pass over the same model again.
+        self._notice(event.step, text, key=f"retry:{event.model or event.step}")
 
     def _on_error(self, event: ErrorEvent) -> None:
         text, level = ENDS.get(

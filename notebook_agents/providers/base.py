@@ -1,4 +1,4 @@
-"""What a model provider is: the request it gets and the reply it gives.
+"""What a model provider is: whom to ask, and how the reply comes.
 
 Our own providers are `Provider`: one method, `Provider.respond`, yields typed
 deltas and ends with a `ModelReply`. Other people's are `BaseProvider` with
@@ -8,7 +8,7 @@ deltas and ends with a `ModelReply`. Other people's are `BaseProvider` with
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -18,12 +18,17 @@ from notebook_agents.errors import (
     AgentProviderError,
     StreamInterruptedError,
 )
-from notebook_agents.messages import Message, ToolCall, Usage, to_dicts
-from notebook_agents.providers.output_format import (
-    OutputFormat,
-    OutputMode,
-    response_format,
+from notebook_agents.messages import Message, ToolCall, to_dicts
+from notebook_agents.providers.deltas import (
+    Delta,
+    ModelReply,
+    ModelRequest,
+    ReasoningDelta,
+    RetryDelta,
+    TextDelta,
 )
+from notebook_agents.providers.output_format import OutputMode, response_format
+from notebook_agents.sync import run_sync
 
 __all__ = [
     "BaseProvider",
@@ -37,110 +42,6 @@ __all__ = [
     "TextDelta",
     "ToolCall",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
-    """Everything one model call needs.
-
-    Parameters
-    ----------
-    messages : sequence of Message
-        The conversation, the system message first.
-    tools : sequence of dict
-        OpenAI function-tool objects; empty when the model may call nothing.
-    tool_calling : mapping
-        Overrides such as ``{"tool_choice": "required"}``.
-    max_tokens : int
-        Most tokens of visible output.
-    temperature : float or None
-        Sampling temperature, no unit; None leaves it to the provider.
-    params : mapping
-        More sampling parameters, as the service spells them.
-    output : OutputFormat or None
-        The shape of the answer; None for plain text.
-    """
-
-    messages: Sequence[Message]
-    tools: Sequence[Mapping[str, Any]] = ()
-    tool_calling: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int = 1024
-    temperature: float | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    output: OutputFormat | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """A piece of the answer's text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
-    """A piece of what the model thinks before it answers."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RetryDelta:
-    """The request failed and is sent again after a wait.
-
-    Parameters
-    ----------
-    attempt : int
-        Which retry it is, from 1.
-    wait_s : float
-        Seconds until it is sent.
-    reason : str
-        A few words for people.
-    discard_partial : bool
-        Whether the text so far is void.
-    """
-
-    attempt: int
-    wait_s: float
-    reason: str
-    discard_partial: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelReply:
-    """One complete reply of a model, always the last delta.
-
-    Parameters
-    ----------
-    text : str
-        The whole visible text.
-    tool_calls : tuple of ToolCall
-        What the model asks for, in its order.
-    reasoning : str
-        The whole reasoning text, if the service shows it.
-    usage : Usage
-        Token counts of this call.
-    stop_reason : str
-        ``"stop"``, ``"tool_calls"``, ``"length"``, ``"refusal"`` or
-        ``"content_filter"``.
-    cached_tokens, cache_write_tokens : int
-        Of the prompt, the tokens that came from the cache of the service, and
-        those that were put there; 0 if it does not say.
-    charged : float or None
-        US dollars, if the service says what it charged.
-    """
-
-    text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    reasoning: str = ""
-    usage: Usage = field(default_factory=Usage)
-    stop_reason: str = "stop"
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-    charged: float | None = None
-
-
-Delta = TextDelta | ReasoningDelta | RetryDelta | ModelReply
 
 
 @dataclass(slots=True)
@@ -187,6 +88,29 @@ class BaseProvider(ABC):
             its ``tool_calling``.
         """
         return "prompted"
+
+    async def models(self) -> list[str]:
+        """List the models that there are to choose from.
+
+        Returns
+        -------
+        list of str
+            Their names, as the service spells them.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If the provider has no list.
+        """
+        message = (
+            f"{provider_name(self)} has no list of models. Look up what there is in "
+            "its documentation."
+        )
+        raise AgentConfigurationError(message)
+
+    def models_sync(self) -> list[str]:
+        """List the models, as `models` does, from sync code anywhere."""
+        return run_sync(self.models())
 
     @abstractmethod
     async def chat(
@@ -286,13 +210,16 @@ class Provider(BaseProvider):
     ) -> AsyncGenerator[str, None]:
         """Ask once and yield the text, as in `BaseProvider.stream`."""
         request = _request_of(messages, tools, tool_calling)
-        deltas = self.respond(request)
+        deltas, has_spoken = self.respond(request), False
         try:
             async for delta in deltas:
                 if isinstance(delta, ModelReply):
                     return
                 if isinstance(delta, TextDelta):
+                    has_spoken = True
                     yield delta.text
+                elif has_spoken and is_void(delta):
+                    break  # what has been given away cannot be taken back
         finally:
             await deltas.aclose()
         raise interrupted(self)
@@ -307,6 +234,11 @@ def model_label(provider: BaseProvider) -> str:
     """Name a model for people, as ``provider:model``."""
     name = provider_name(provider)
     return f"{name}:{provider.model}" if provider.model else name
+
+
+def is_void(delta: Delta) -> bool:
+    """Tell whether a delta takes back the text before it."""
+    return isinstance(delta, RetryDelta) and delta.discard_partial
 
 
 def interrupted(provider: BaseProvider) -> StreamInterruptedError:

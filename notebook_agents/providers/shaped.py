@@ -18,6 +18,7 @@ from notebook_agents.providers.base import (
     ModelRequest,
     TextDelta,
     deltas_of,
+    is_void,
 )
 from notebook_agents.providers.output_format import OutputFormat
 
@@ -111,6 +112,8 @@ async def _by_tool(
                 return
             if isinstance(delta, TextDelta):
                 texts.append(delta.text)
+            elif is_void(delta):
+                texts.clear()
             yield delta
     finally:
         await deltas.aclose()

@@ -19,6 +19,7 @@ from notebook_agents.events import (
     GuardrailEvent,
     ObservationEvent,
     Origin,
+    RetryEvent,
     TokenEvent,
 )
 from notebook_agents.jupyter import renderer as renderer_module
@@ -275,6 +276,17 @@ def test_halves_of_characters_are_replaced_everywhere(show):
     screen = show(story)
     assert screen.text.count("half \ufffd of \ufffd one") >= 4
     assert screen.shown[-2]["application/json"] == {"a": ["half \ufffd of \ufffd one"]}
+
+
+def test_the_line_on_top_names_the_model_that_is_asked_instead(show):
+    async def story(run, _):
+        run.tell(RetryEvent, attempt=1, reason="m: It is down", model="other:n")
+        run.tell(AnswerEvent, content="Hello.")
+
+    screen = show(story)
+    [top] = [each["text/plain"] for each in screen.shown if "bot" in str(each)]
+    assert "other:n" in top
+    assert " m ·" not in top
 
 
 def test_what_cannot_be_shown_ends_nothing(show, caplog):

@@ -254,6 +254,24 @@ def test_a_retry_keeps_the_text_of_the_steps_before(story):
     assert story.plain()[0] == "first"
 
 
+def test_a_request_that_waits_for_its_turn_says_so(story):
+    story.tell(RetryEvent, attempt=0, wait_s=12.0, reason="waiting for the rate limit")
+    assert story.plain() == ["• Asking in 12.0 s (waiting for the rate limit)"]
+    story.tell(RetryEvent, 2, attempt=0, reason="waiting for other requests to end")
+    assert story.plain()[-1] == (
+        "• Asking a little later (waiting for other requests to end)"
+    )
+
+
+def test_another_model_that_is_asked_is_named_once(story):
+    story.say("old")
+    told = {"attempt": 1, "reason": "a:m: It is down", "model": "b:n"}
+    story.tell(RetryEvent, **told, discard_partial=True)
+    story.say("new")
+    story.tell(RetryEvent, 2, **{**told, "attempt": 0})
+    assert story.plain() == ["new", "• Asking b:n instead (a:m: It is down)"]
+
+
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
