@@ -14,7 +14,8 @@ from notebook_agents.providers._connections import Verify
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import unreadable
 from notebook_agents.providers._http_options import ConnectionOptions, normalized_url
-from notebook_agents.providers.discovery import is_loopback, models_in
+from notebook_agents.providers._limits import tokens_in
+from notebook_agents.providers.discovery import is_loopback
 from notebook_agents.providers.embedding import in_batches
 from notebook_agents.providers.openai_compatible import (
     MOST_TEXTS,
@@ -48,8 +49,8 @@ class LLMClient(OpenAICompatibleProvider):
         The model for `embeddings`; by default that of the chat.
     **options
         ``connect_timeout``, ``stall_timeout``, ``max_retries``,
-        ``max_concurrency``, ``extra_headers``, ``http_client``, as for a
-        provider.
+        ``max_concurrency``, ``requests_per_minute``, ``tokens_per_minute``,
+        ``extra_headers``, ``http_client``, as for a provider.
 
     Raises
     ------
@@ -207,8 +208,14 @@ class LLMClient(OpenAICompatibleProvider):
         except (TypeError, ValueError) as error:
             message = f"The request cannot be written as JSON: {error}."
             raise AgentConfigurationError(message) from error
+        tokens = tokens_in(messages, tools or ()) + (max_tokens or 0)
         reply = await self._fetch(
-            "POST", self._path(), body, max_retries=max_retries, prepares=True
+            "POST",
+            self._path(),
+            body,
+            max_retries=max_retries,
+            tokens=tokens,
+            prepares=True,
         )
         if not reply.get("choices"):
             raise unreadable(str(reply), self._facts(self._given)).error
@@ -243,22 +250,6 @@ class LLMClient(OpenAICompatibleProvider):
             MOST_TEXTS,
             functools.partial(self._embed, self.embed_model, max_retries=max_retries),
         )
-
-    async def models(self) -> list[str]:
-        """List the models of the service.
-
-        Returns
-        -------
-        list of str
-            Their names, in its order.
-
-        Raises
-        ------
-        AgentProviderError
-            If the service cannot be reached or refuses.
-        """
-        reply = await self._fetch("GET", "/models", max_retries=self.max_retries)
-        return models_in(reply)
 
     def _auth_headers(self, key: str) -> dict[str, str]:
         # Gateways want the one or the other.

@@ -185,7 +185,7 @@ async def test_it_waits_as_long_as_the_service_asks(server, monkeypatch):
         waited.append(seconds)
 
     server.say(whole(429, {}, retry_after="7"), BROKEN, whole(200, HELLO))
-    monkeypatch.setattr("notebook_agents.providers._service.asyncio.sleep", sleep)
+    monkeypatch.setattr("notebook_agents.providers._retry.asyncio.sleep", sleep)
     await client(server).chat_completions(MESSAGES)
     assert waited[0] == 7.0
     assert 0 <= waited[1] <= 0.002

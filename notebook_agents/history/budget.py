@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.history.groups import CHARACTERS_A_TOKEN, Amount
+from notebook_agents.history.groups import Amount
 from notebook_agents.history.summary import (
     HEADING,
     LONGEST,
     Summarize,
     checked_summarize,
 )
+from notebook_agents.messages import CHARACTERS_A_TOKEN
 
 __all__ = ["HistoryBudget", "budget_of", "checked_limit", "limits", "longest_summary"]
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.history.budget import checked_limit, limits, longest_summary
 from notebook_agents.history.groups import (
-    CHARACTERS_A_TOKEN,
     Amount,
     amount_of,
     estimate_tokens,
@@ -27,7 +26,7 @@ from notebook_agents.history.summary import (
     summary_message,
     update_summary,
 )
-from notebook_agents.messages import Message, to_dicts
+from notebook_agents.messages import CHARACTERS_A_TOKEN, Message, to_dicts
 from notebook_agents.reading import read_messages
 from notebook_agents.results import AgentResult
 from notebook_agents.sync import run_sync

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from notebook_agents.messages import Message
+from notebook_agents.messages import CHARACTERS_A_TOKEN, Message
 
 __all__ = ["Amount", "amount_of", "estimate_tokens", "is_step", "rounds_of", "turns_of"]
 
-CHARACTERS_A_TOKEN = 4
 CHARACTERS_A_FILE = 4000
 """What an image or a file counts for, whatever its size."""
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import TypedDict
 from urllib.parse import urlsplit
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, ProviderSetupError
 from notebook_agents.providers._connections import Verify, check_certificates
 from notebook_agents.providers._http import Client, Patience
+from notebook_agents.providers._limits import Limits
 
 __all__ = [
     "ConnectionOptions",
@@ -21,6 +22,13 @@ __all__ = [
 
 _GEMINI_PATH = re.compile(r"/models/[^/?]+:\w+$")
 SHORTEST_KEY = 8
+WHOLE_NUMBERS = {
+    "max_retries": 0,
+    "max_concurrency": 1,
+    "requests_per_minute": 1,
+    "tokens_per_minute": 1,
+}
+"""Options that are whole numbers, and the least of each."""
 SECRET_HEADERS = ("auth", "cookie", "key", "token", "secret")
 
 
@@ -35,6 +43,10 @@ class ConnectionOptions(TypedDict, total=False):
     """Further tries after one that failed before any text came, 3; 0 is one try."""
     max_concurrency: int | None
     """Most requests at the same time; by default there is no limit."""
+    requests_per_minute: int | None
+    """Most requests within any minute; by default there is no limit."""
+    tokens_per_minute: int | None
+    """Most tokens, read and written, within any minute; by default no limit."""
     extra_headers: Mapping[str, str]
     """More headers; they win."""
     http_client: Client | None
@@ -70,7 +82,7 @@ def check_options(options: HttpOptions) -> None:
         known = ", ".join(HttpOptions.__annotations__)
         message = f"Unknown option {unknown[0]!r} of a provider; known: {known}."
         raise TypeError(message)
-    for name, least in (("max_retries", 0), ("max_concurrency", 1)):
+    for name, least in WHOLE_NUMBERS.items():
         value = options.get(name)
         if value is not None and (not isinstance(value, int) or value < least):
             message = f"{name} is {value!r}; it must be a whole number from {least} on."
@@ -91,6 +103,18 @@ def patience_of(options: HttpOptions) -> Patience:
         connect=options.get("connect_timeout") or usual.connect,
         stall=options.get("stall_timeout") or usual.stall,
     )
+
+
+def limits_of(options: HttpOptions, *, url: str, model: str) -> Limits | None:
+    """Give the limits that options set for asking a model; None for none."""
+    limits = Limits(
+        url=url,
+        model=model,
+        concurrency=options.get("max_concurrency"),
+        requests=options.get("requests_per_minute"),
+        tokens=options.get("tokens_per_minute"),
+    )
+    return limits if limits.limit_anything else None
 
 
 def normalized_url(url: str) -> str:
@@ -166,20 +190,20 @@ def checked_key(key: str | None, provider: str, *, least: int = 1) -> str:
 
     Raises
     ------
-    AgentConfigurationError
+    ProviderSetupError
         If it cannot be a key. The message does not show it.
     """
     key = (key or "").strip()
     if key and len(key) < least:
         message = f"The API key for {provider!r} is too short to be one."
-        raise AgentConfigurationError(message)
+        raise ProviderSetupError(message)
     # An HTTP library would repeat the whole key in its complaint.
     if not key.isascii() or not key.isprintable() or " " in key:
         message = (
             f"The API key for {provider!r} holds characters that no key has. "
             "Copy it again."
         )
-        raise AgentConfigurationError(message)
+        raise ProviderSetupError(message)
     return key
 
 

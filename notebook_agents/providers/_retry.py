@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 
-__all__ = ["asked_wait", "may_retry", "wait_before"]
+from notebook_agents.providers._failures import Failure
+
+__all__ = ["asked_wait", "may_retry", "retried", "wait_before"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FIRST_SECONDS = 0.5
 MOST_SECONDS = 8.0
@@ -39,6 +48,39 @@ def wait_before(retry: int, asked_s: float | None = None) -> float:
         return min(asked_s, MOST_ASKED_SECONDS)
     most = min(FIRST_SECONDS * 2 ** min(retry - 1, 16), MOST_SECONDS)
     return random.uniform(0, most)  # noqa: S311 - no secret
+
+
+async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int) -> T:
+    """Try until it succeeds, or trying again makes no sense any more.
+
+    Parameters
+    ----------
+    attempt : callable
+        Tries once, and raises a `Failure`.
+    retries : int
+        Further tries after the first.
+
+    Returns
+    -------
+    T
+        What the attempt gave.
+
+    Raises
+    ------
+    NotebookAgentsError
+        What the last failure is about.
+    """
+    retry = 0
+    while True:
+        try:
+            return await attempt()
+        except Failure as failure:
+            if retry >= failure.retries(retries):
+                raise failure.error from failure.__cause__
+            retry += 1
+            wait_s = wait_before(retry, failure.wait_s)
+            logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
+        await asyncio.sleep(wait_s)
 
 
 def asked_wait(

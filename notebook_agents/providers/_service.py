@@ -7,12 +7,11 @@ to do. A subclass speaks one wire format.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import logging
-import weakref
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -25,7 +24,6 @@ from notebook_agents.providers._failures import (
     Failure,
     ServiceFacts,
     unreachable,
-    unreadable,
 )
 from notebook_agents.providers._http_options import (
     SHORTEST_KEY,
@@ -33,13 +31,21 @@ from notebook_agents.providers._http_options import (
     check_options,
     checked_headers,
     checked_key,
+    limits_of,
     normalized_url,
     patience_of,
     secrets_in,
 )
+from notebook_agents.providers._limits import Place, estimated_tokens, limited
+from notebook_agents.providers._listing import listed
 from notebook_agents.providers._reading import Reply, read_reply
-from notebook_agents.providers._refusals import is_error, refused, status_of
-from notebook_agents.providers._retry import asked_wait, may_retry, wait_before
+from notebook_agents.providers._refusals import object_in, refused
+from notebook_agents.providers._retry import (
+    asked_wait,
+    may_retry,
+    retried,
+    wait_before,
+)
 from notebook_agents.providers.base import Delta, ModelRequest, Provider, RetryDelta
 from notebook_agents.settings import get_settings
 
@@ -100,12 +106,9 @@ class HttpProvider(Provider):
             checked_key(api_key, self.name), options.get("verify", True)
         )
         self._patience = patience_of(options)
-        self._concurrency = options.get("max_concurrency")
         self._extra_headers = checked_headers(options.get("extra_headers"))
         self._client = options.get("http_client")
-        self._gates: weakref.WeakKeyDictionary[
-            asyncio.AbstractEventLoop, asyncio.Semaphore
-        ] = weakref.WeakKeyDictionary()
+        self._limits = limits_of(options, url=self.base_url, model=self.model)
 
     def __repr__(self) -> str:
         model = f" {self.model!r}" if self.model else ""
@@ -124,6 +127,10 @@ class HttpProvider(Provider):
     @abstractmethod
     def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> Reply:
         """Make what reads one reply."""
+
+    def _models_path(self) -> str:
+        """Give the path of the list of models, below the base URL."""
+        return "/models"
 
     def _auth_headers(self, key: str) -> dict[str, str]:
         """Give the headers that carry the key."""
@@ -161,34 +168,38 @@ class HttpProvider(Provider):
             If the service cannot be reached, refuses, or breaks off.
         """
         access = self._access()
-        gate = self._gate()
-        if gate is not None:
-            await gate.acquire()
-        try:
-            retry = 0
-            while True:
-                failure, has_spoken = None, False
-                deltas = self._ask(request, access)
-                try:
-                    async for delta in deltas:
-                        has_spoken = True
-                        yield delta
-                except Failure as caught:
-                    failure = caught
-                finally:
-                    await deltas.aclose()
-                if failure is None:
-                    return
-                if has_spoken or retry >= failure.retries(self.max_retries):
-                    raise failure.error from failure.__cause__
-                retry += 1
-                wait_s = wait_before(retry, failure.wait_s)
-                logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
-                yield RetryDelta(retry, wait_s, failure.reason)
-                await asyncio.sleep(wait_s)
-        finally:
-            if gate is not None:
-                gate.release()
+        retry = 0
+        while True:
+            failure, has_spoken = None, False
+            deltas = self._when_allowed(request, access)
+            try:
+                async for delta in deltas:
+                    has_spoken = type(delta) is not RetryDelta
+                    yield delta
+            except Failure as caught:
+                failure = caught
+            finally:
+                await deltas.aclose()
+            if failure is None:
+                return
+            if has_spoken or retry >= failure.retries(self.max_retries):
+                raise failure.error from failure.__cause__
+            retry += 1
+            wait_s = wait_before(retry, failure.wait_s)
+            logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
+            yield RetryDelta(retry, wait_s, failure.reason)
+            await asyncio.sleep(wait_s)
+
+    def _when_allowed(
+        self, request: ModelRequest, access: Access
+    ) -> AsyncGenerator[Delta, None]:
+        """Try once, as soon as the limits allow it."""
+        deltas = self._ask(request, access)
+        if self._limits is None:
+            return deltas
+        tokens = estimated_tokens(request) if self._limits.tokens else 0
+        place = functools.partial(self._limits.place, access.key, tokens=tokens)
+        return limited(deltas, place)
 
     async def _ask(
         self, request: ModelRequest, access: Access
@@ -211,6 +222,46 @@ class HttpProvider(Provider):
         finally:
             if exchange is not None:
                 await exchange.aclose()
+
+    async def models(self) -> list[str]:
+        """List the models of the service, as in `BaseProvider.models`."""
+        asking = self._fetch("GET", self._models_path(), max_retries=self.max_retries)
+        return await listed(asking, self._facts(self._given))
+
+    async def _fetch(
+        self,
+        method: str,
+        path: str,
+        encode: Callable[[], bytes] | None = None,
+        *,
+        max_retries: int,
+        tokens: int = 0,
+        prepares: bool = False,
+    ) -> dict[str, Any]:
+        """Ask for what does not come as a stream, until there is a reply."""
+        access = self._access()
+        facts = self._facts(access)
+
+        async def attempt() -> dict[str, Any]:
+            async with self._in_line(access, tokens) as place:
+                try:
+                    if prepares:
+                        await self._prepare(access)
+                    reply = await self._whole(method, path, access, encode)
+                except _http.TransportError as error:
+                    raise unreachable(error, facts) from error.original
+                if place is not None:
+                    place.count_in(reply)
+                return object_in(reply, facts)
+
+        return await retried(attempt, retries=max_retries)
+
+    def _in_line(
+        self, access: Access, tokens: int
+    ) -> AbstractAsyncContextManager[Place | None]:
+        if self._limits is None:
+            return nullcontext()
+        return self._limits.place(access.key, tokens=tokens)
 
     async def _whole(
         self,
@@ -248,48 +299,6 @@ class HttpProvider(Provider):
             # Another request may have learnt the same meanwhile.
             if not self._give_in(body) and encode() == sent:
                 raise self._refused(exchange, body, access)
-
-    async def _fetch(
-        self,
-        method: str,
-        path: str,
-        encode: Callable[[], bytes] | None = None,
-        *,
-        max_retries: int,
-        prepares: bool = False,
-    ) -> dict[str, Any]:
-        """Ask until there is a whole reply, or until trying again is over."""
-        access = self._access()
-        async with self._gate() or contextlib.nullcontext():
-            retry = 0
-            while True:
-                try:
-                    if prepares:
-                        await self._prepare(access)
-                    reply = await self._whole(method, path, access, encode)
-                    return self._read(reply, access)
-                except _http.TransportError as error:
-                    failure = unreachable(error, self._facts(access))
-                    failure.__cause__ = error.original
-                except Failure as caught:
-                    failure = caught
-                if retry >= failure.retries(max_retries):
-                    raise failure.error from failure.__cause__
-                retry += 1
-                wait_s = wait_before(retry, failure.wait_s)
-                logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
-                await asyncio.sleep(wait_s)
-
-    def _read(self, reply: object, access: Access) -> dict[str, Any]:
-        """Give a reply that is an object, and no error in the guise of one."""
-        if isinstance(reply, list):  # some list their models so
-            reply = {"data": reply}
-        if not isinstance(reply, dict):
-            failure = unreadable(str(reply), self._facts(access))
-            raise failure
-        if is_error(reply):
-            raise refused(status_of(reply), reply, self._facts(access))
-        return reply
 
     async def _send(
         self, method: str, path: str, access: Access, body: bytes | None = None
@@ -352,15 +361,6 @@ class HttpProvider(Provider):
             missing_model_hint=self.missing_model_hint.format(model=self.model),
             missing_path_hint=self.missing_path_hint,
         )
-
-    def _gate(self) -> asyncio.Semaphore | None:
-        if self._concurrency is None:
-            return None
-        loop = asyncio.get_running_loop()
-        gate = self._gates.get(loop)
-        if gate is None:
-            gate = self._gates[loop] = asyncio.Semaphore(self._concurrency)
-        return gate
 
 
 async def _body_of(exchange: _http.Exchange) -> object:

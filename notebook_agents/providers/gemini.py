@@ -18,6 +18,7 @@ from notebook_agents.providers._gemini_reply import GeminiReply
 from notebook_agents.providers._gemini_request import written
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._json_values import mapping
+from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._pausing import until_complete
 from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers._service import HttpProvider
@@ -212,6 +213,7 @@ class GeminiProvider(HttpProvider):
             f"{self._place(model)}:batchEmbedContents",
             lambda: encode(asked),
             max_retries=self.max_retries,
+            tokens=tokens_in(texts),
         )
         try:
             return vectors_in(reply, len(texts))

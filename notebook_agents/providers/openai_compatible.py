@@ -9,12 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
-from notebook_agents.errors import ModelNotFoundError, ProviderSetupError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    ModelNotFoundError,
+    ProviderSetupError,
+)
 from notebook_agents.providers._chat_reply import ChatReply
 from notebook_agents.providers._chat_request import OPTIONAL, chat_body
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._reading import Reply
 from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers._service import Access, HttpProvider
@@ -201,6 +206,7 @@ class OpenAICompatibleProvider(HttpProvider):
             "/embeddings",
             lambda: encode(asked),
             max_retries=self.max_retries if max_retries is None else max_retries,
+            tokens=tokens_in(texts),
         )
         try:
             found = {item["index"]: item["embedding"] for item in reply["data"]}
