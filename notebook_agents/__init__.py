@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from notebook_agents.orchestrator import Orchestrator
     from notebook_agents.policy import ApprovalPolicy
     from notebook_agents.providers.base import BaseProvider, ProviderResponse
+    from notebook_agents.providers.fallback import FallbackProvider
     from notebook_agents.providers.registry import register_provider
     from notebook_agents.providers.scripted import ScriptedProvider, call
     from notebook_agents.results import AgentResult
@@ -101,6 +102,7 @@ _HOME = {
     "Budget": "budget",
     "CORSConfig": "server",
     "Deny": "approval",
+    "FallbackProvider": "providers.fallback",
     "Guard": "guardrails.guard",
     "Guardrail": "guardrails.definition",
     "GuardrailBlockedError": "errors",
@@ -177,6 +179,7 @@ __all__ = [
     "CORSConfig",
     "Deny",
     "Depends",
+    "FallbackProvider",
     "FastAPI",
     "FileResponse",
     "Guard",

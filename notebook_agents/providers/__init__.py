@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from notebook_agents.providers.anthropic import AnthropicProvider
     from notebook_agents.providers.anthropic_profile import AnthropicProfile
     from notebook_agents.providers.embedding import Embedder
+    from notebook_agents.providers.fallback import FallbackProvider
     from notebook_agents.providers.gemini import GeminiProvider
     from notebook_agents.providers.gemini_profile import GeminiProfile
     from notebook_agents.providers.huggingface import HuggingFaceProvider
@@ -45,6 +46,7 @@ _HOME = {
     "AnthropicProvider": "anthropic",
     "ChatProfile": "profiles",
     "Embedder": "embedding",
+    "FallbackProvider": "fallback",
     "GeminiProfile": "gemini_profile",
     "GeminiProvider": "gemini",
     "HuggingFaceProvider": "huggingface",
@@ -62,6 +64,7 @@ __all__ = [
     "BaseProvider",
     "ChatProfile",
     "Embedder",
+    "FallbackProvider",
     "GeminiProfile",
     "GeminiProvider",
     "HuggingFaceProvider",

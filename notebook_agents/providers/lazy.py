@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider, model_label
 from notebook_agents.providers.registry import Choice, choose_default, make_provider
 
-__all__ = ["LazyProvider"]
+__all__ = ["Client", "LazyProvider"]
+
+Client: TypeAlias = str | BaseProvider | Sequence[str | BaseProvider]
+"""How a model is named: as text, as a provider, or as several in order."""
 
 
 class LazyProvider:
@@ -14,8 +20,9 @@ class LazyProvider:
 
     Parameters
     ----------
-    client : str, BaseProvider or None
-        ``"provider:model"``, a provider, or None for the default choice.
+    client : str, BaseProvider, list of these, or None
+        ``"provider:model"``, a provider, several of which the next answers
+        where one cannot, or None for the default choice.
     model : str, optional
         The model, where ``client`` names only the provider.
 
@@ -25,9 +32,9 @@ class LazyProvider:
         If it is none of these.
     """
 
-    def __init__(
-        self, client: str | BaseProvider | None, model: str | None = None
-    ) -> None:
+    def __init__(self, client: Client | None, model: str | None = None) -> None:
+        if isinstance(client, list | tuple):
+            client = _first_of(client, model)
         given: object = client
         if given == "" or not isinstance(given, str | BaseProvider | None):
             message = (
@@ -35,7 +42,7 @@ class LazyProvider:
                 'for example Agent("local").'
             )
             raise AgentConfigurationError(message)
-        self._spec = None if isinstance(client, BaseProvider) else client
+        self._spec = client if isinstance(client, str) else None
         self._model = model
         self._made = client if isinstance(client, BaseProvider) else None
         self._choice: Choice | None = None
@@ -76,3 +83,15 @@ class LazyProvider:
                 spec = self._choice.spec
             self._made = make_provider(spec, model=self._model)
         return self._made
+
+
+def _first_of(clients: Sequence[str | BaseProvider], model: str | None) -> BaseProvider:
+    """Give a provider that asks several."""
+    if model is not None:
+        message = (
+            f'model={model!r} cannot be that of several; name each as "provider:model".'
+        )
+        raise AgentConfigurationError(message)
+    from notebook_agents.providers.fallback import FallbackProvider
+
+    return FallbackProvider(clients)
