@@ -23,6 +23,7 @@ from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.messages import to_dicts
+from notebook_agents.model_choice import ModelChoice
 from notebook_agents.options import (
     AskOptions,
     check_options,
@@ -37,7 +38,7 @@ from notebook_agents.options import (
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.base import BaseProvider
-from notebook_agents.providers.lazy import LazyProvider
+from notebook_agents.providers.lazy import Client, LazyProvider
 from notebook_agents.providers.registry import register_provider
 from notebook_agents.reading import read_messages
 from notebook_agents.results import T
@@ -60,7 +61,7 @@ KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "params")
 PRIOR = "prior_messages"
 
 
-class Agent(Resumable[T]):
+class Agent(Resumable[T], ModelChoice):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed
@@ -68,8 +69,9 @@ class Agent(Resumable[T]):
 
     Parameters
     ----------
-    client : str or BaseProvider, optional
-        ``"provider:model"``, a provider or an `LLMClient`; left out, the first
+    client : str, BaseProvider or list of these, optional
+        ``"provider:model"``, a provider or an `LLMClient`; of several, the next
+        answers where one cannot, as in `FallbackProvider`. Left out, the first
         run chooses a model from the environment, and says which.
     tools : iterable of callable, optional
         Functions the model may call; a later one replaces an earlier one of
@@ -157,7 +159,7 @@ class Agent(Resumable[T]):
 
     def __init__(
         self,
-        client: str | BaseProvider | None = None,
+        client: Client | None = None,
         tools: Iterable[Callable[..., Any]] = (),
         *,
         system_prompt: str | None = None,
@@ -245,22 +247,12 @@ class Agent(Resumable[T]):
         tools = f", tools: {', '.join(self.tools)}" if self.tools else ""
         return f"<Agent {self.name!r} on {self.model_label}{tools}>"
 
-    @property
-    def model_label(self) -> str:
-        """What answers, as ``provider:model``."""
-        return self._model.label
-
-    @property
-    def model_reason(self) -> str:
-        """Why that model was chosen; empty if the user named it."""
-        return self._model.reason
-
-    def with_model(self, client: str | BaseProvider) -> Agent[T]:
+    def with_model(self, client: Client) -> Agent[T]:
         """Give the same agent on another model.
 
         Parameters
         ----------
-        client : str or BaseProvider
+        client : str, BaseProvider or list of these
             As for the constructor.
 
         Returns

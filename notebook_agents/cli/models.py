@@ -1,4 +1,4 @@
-"""``notebook-agents models``: fetch, list and find the weights of local models."""
+"""``notebook-agents models``: what there is to choose from, and weights to fetch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from notebook_agents.providers.local.weights import (
     known_weights,
     models_folder,
 )
+from notebook_agents.providers.registry import make_provider
 
 __all__ = ["add_command"]
 
@@ -31,7 +32,7 @@ def add_command(
     commands : argparse's subparsers
         Where subcommands are added.
     """
-    about = "fetch, list and find the weights of local models"
+    about = "list the models of a provider; fetch and find the weights of local ones"
     models = commands.add_parser("models", help=about, description=about)
     actions = models.add_subparsers(required=True, metavar="ACTION")
 
@@ -39,7 +40,11 @@ def add_command(
     pull.add_argument("--force", action="store_true", help="fetch them again")
     pull.set_defaults(run=_pull)
 
-    actions.add_parser("list", help="list the models").set_defaults(run=_list)
+    listing = actions.add_parser("list", help="list the models")
+    listing.add_argument(
+        "provider", nargs="?", help="such as openai; without one, those to fetch"
+    )
+    listing.set_defaults(run=_list)
 
     where = actions.add_parser("where", help="print the path of the weights")
     where.set_defaults(run=_where)
@@ -59,7 +64,11 @@ def _pull(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _list(_: argparse.Namespace) -> int:
+def _list(chosen: argparse.Namespace) -> int:
+    if chosen.provider is not None:
+        for name in make_provider(chosen.provider).models_sync():
+            _say(name)
+        return 0
     for weights in KNOWN:
         here = is_complete(models_folder() / weights.file, weights)
         state = "fetched" if here else "not fetched"

@@ -154,6 +154,10 @@ class AnthropicProvider(HttpProvider):
     def _path(self) -> str:
         return "/messages" if self.base_url.endswith("/v1") else "/v1/messages"
 
+    def _models_path(self) -> str:
+        # As many as there may be: one page by default has 20.
+        return f"{self._path().removesuffix('/messages')}/models?limit=1000"
+
     def _auth_headers(self, key: str) -> dict[str, str]:
         return {"x-api-key": key}
 

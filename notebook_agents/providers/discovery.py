@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
@@ -78,7 +79,7 @@ def chat_model_in(listing: object) -> str | None:
 
 
 def models_in(listing: object) -> list[str]:
-    """List the models in the answer to ``GET /v1/models``.
+    """List the models in the answer to ``GET /v1/models``, or in one like it.
 
     Parameters
     ----------
@@ -88,20 +89,33 @@ def models_in(listing: object) -> list[str]:
     Returns
     -------
     list of str
-        Their names, in its order.
+        Their names, in its order; without those that say they cannot write.
 
     Examples
     --------
     >>> models_in({"data": [{"id": "llama3.2"}, {"id": "gemma3"}]})
     ['llama3.2', 'gemma3']
+    >>> models_in({"models": [{"name": "models/gemini-3.8-flash"}]})
+    ['gemini-3.8-flash']
     """
-    models = listing.get("data") if isinstance(listing, Mapping) else listing
+    models, key = listing, "id"
+    if isinstance(listing, Mapping):
+        models = listing.get("data")
+        if models is None:  # as Gemini and Ollama have it
+            models, key = listing.get("models"), "name"
     names = (
-        model.get("id")
+        model.get(key)
         for model in (models if isinstance(models, list) else ())
-        if isinstance(model, Mapping)
+        if isinstance(model, Mapping) and _can_write(model)
     )
-    return [name for name in names if isinstance(name, str) and name]
+    return [
+        name.removeprefix("models/") for name in names if isinstance(name, str) and name
+    ]
+
+
+def _can_write(model: Mapping[str, Any]) -> bool:
+    ways = model.get("supportedGenerationMethods")  # Gemini's
+    return not isinstance(ways, list) or "generateContent" in ways
 
 
 def is_loopback(host: str | None) -> bool:

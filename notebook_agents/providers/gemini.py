@@ -229,6 +229,10 @@ class GeminiProvider(HttpProvider):
         name = model if "/" in model else f"models/{model}"
         return f"{self._version}/{quote(name, safe='/')}"
 
+    def _models_path(self) -> str:
+        # As many as there may be: one page by default has 50.
+        return f"{self._version}/models?pageSize=1000"
+
     def _auth_headers(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}
 

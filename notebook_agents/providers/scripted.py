@@ -101,6 +101,10 @@ class PlayedProvider(Provider):
         """Leave the shape of an answer to the script, whose text is the JSON."""
         return "native"
 
+    async def models(self) -> list[str]:
+        """List the one that plays a model."""
+        return [self.model or self.name]
+
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Play an item, as in `Provider.respond`."""
         self.requests.append(request)

@@ -39,6 +39,7 @@ from notebook_agents.providers.local.weights import (
     find_weights,
     is_path,
     known_weights,
+    weights_here,
 )
 from notebook_agents.providers.output_format import OutputMode
 
@@ -105,6 +106,10 @@ class LocalProvider(Provider):
     def output_mode(self, *, has_tools: bool) -> OutputMode:
         """Let the engine enforce the shape of an answer, while the model writes."""
         return "native"
+
+    async def models(self) -> list[str]:
+        """List the models whose weights are on this machine."""
+        return weights_here()
 
     async def respond(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """Ask once, as in `Provider.respond`.

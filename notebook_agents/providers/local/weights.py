@@ -18,6 +18,7 @@ __all__ = [
     "is_path",
     "known_weights",
     "models_folder",
+    "weights_here",
 ]
 
 PULL_COMMAND = "notebook-agents models pull"
@@ -170,6 +171,34 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
         f"`{PULL_COMMAND}` once (in a notebook: `{CELL_COMMAND}`)."
     )
     raise ModelNotFoundError(message)
+
+
+def weights_here() -> list[str]:
+    """List the models whose weights are on this machine.
+
+    Returns
+    -------
+    list of str
+        Names of known models, and the paths of other files beside theirs.
+
+    Raises
+    ------
+    ModelNotFoundError
+        If there are none; the message says what to run.
+    """
+    chosen = os.environ.get("NOTEBOOK_AGENTS_LOCAL_MODEL", "").strip()
+    if chosen:
+        return [chosen]  # whatever is asked for
+    known = {weights.file for weights in KNOWN}
+    files = (path for path in models_folder().glob("*.gguf") if path.name not in known)
+    here = [weights.name for weights in KNOWN if _is_here(weights)]
+    here += sorted(map(str, files))
+    return here or [str(find_weights())]
+
+
+def _is_here(weights: Weights) -> bool:
+    paths = (models_folder() / weights.file, _packaged(weights))
+    return any(path is not None and is_complete(path, weights) for path in paths)
 
 
 def is_complete(path: Path, weights: Weights) -> bool:
