@@ -613,10 +613,8 @@ async def test_a_whole_reply_is_read_too(server, streaming, finish):
 async def test_a_stream_that_came_as_a_list_is_read_too(server, provider):
     """What the service sends where ``alt=sse`` got lost."""
     chunks = [chunk(said("a")), chunk(said("b"), finish="STOP")]
-    server.say(whole(200, json.dumps(chunks, indent=1).encode()))
-    server.replies[0][0] = server.replies[0][0].replace(
-        b"text/html", b"application/json"
-    )
+    [reply] = whole(200, json.dumps(chunks, indent=1).encode())
+    server.say([reply.replace(b"text/html", b"application/json")])
     assert (await all_of(provider))[-1].text == "ab"
 
 

@@ -33,7 +33,7 @@ def certificate(authority, tmp_path):
 def server(authority):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    with wire_server(context) as running:
+    with wire_server(tls=context) as running:
         yield running
 
 
