@@ -6,17 +6,17 @@ asyncio only, and no silent skip where nothing may be skipped.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import shutil
-import socket
 import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from notebook_agents.testing import no_network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,51 +37,10 @@ PRIVATE = re.compile(
 # ------------------------------------------------------------- what may not be
 
 
-class NetworkAccessError(RuntimeError):
-    """A test tried to leave the machine."""
-
-
-def _is_local(host: object) -> bool:
-    if isinstance(host, bytes):
-        host = host.decode("ascii", "replace")
-    if host is None or host in {"", "localhost"}:
-        return True
-    try:
-        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
-    except ValueError:
-        return False
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _loopback_only() -> Iterator[list[str]]:
     """Refuse to look up or to connect to anything but this machine."""
-    refused: list[str] = []
-
-    def refuse(target: object) -> None:
-        refused.append(repr(target))
-        message = f"a test may only use the loopback, not {target!r}"
-        raise NetworkAccessError(message)
-
-    def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
-        def connect(sock: socket.socket, address: Any) -> Any:
-            is_inet = sock.family in {socket.AF_INET, socket.AF_INET6}
-            if is_inet and not _is_local(address[0]):
-                refuse(address)
-            return original(sock, address)
-
-        return connect
-
-    look_up = socket.getaddrinfo
-
-    def getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_local(host):
-            refuse(host)
-        return look_up(host, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
-        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
-        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with no_network() as refused:
         yield refused
 
 

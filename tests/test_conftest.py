@@ -34,13 +34,16 @@ def _run_pytest(
 @pytest.mark.parametrize("address", [("192.0.2.1", 9), ("2001:db8::1", 9)])
 def test_a_connection_to_another_machine_is_refused(address, refused_connections):
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    with socket.socket(family) as sock, pytest.raises(RuntimeError, match="loopback"):
+    with (
+        socket.socket(family) as sock,
+        pytest.raises(RuntimeError, match="not this machine"),
+    ):
         sock.connect(address)
     refused_connections.clear()
 
 
 def test_the_name_of_another_machine_is_not_looked_up(refused_connections):
-    with pytest.raises(RuntimeError, match="loopback"):
+    with pytest.raises(RuntimeError, match="not this machine"):
         urllib.request.urlopen("http://example.invalid")
     refused_connections.clear()
 
