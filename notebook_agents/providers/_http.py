@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TypeVar, cast
 
 import httpx
@@ -19,7 +19,15 @@ from notebook_agents.providers._transport import (
 )
 from notebook_agents.providers._wire import Head, Patience, Wire
 
-__all__ = ["Client", "Exchange", "Patience", "TransportError", "Verify", "send"]
+__all__ = [
+    "Client",
+    "Exchange",
+    "Patience",
+    "TransportError",
+    "Verify",
+    "interpose",
+    "send",
+]
 
 T = TypeVar("T")
 
@@ -166,12 +174,34 @@ async def send(
         wire: Wire = (
             await shared_wire(url, verify) if client is None else _ClientWire(client)
         )
+        for put in _between:
+            wire = put(wire)
         sending = wire.send(method, url, headers, body, patience)
         head = await _by(deadline, sending)
     except library_errors() as error:
         failure = transport_error(error)
         raise failure from error
     return Exchange(head, deadline)
+
+
+_between: list[Callable[[Wire], Wire]] = []
+
+
+def interpose(put: Callable[[Wire], Wire]) -> Callable[[], None]:
+    """Put something between this process and all services, as tests do.
+
+    Parameters
+    ----------
+    put : callable
+        Takes the wire that a request would go over, and gives another.
+
+    Returns
+    -------
+    callable
+        Takes it away again.
+    """
+    _between.append(put)
+    return lambda: _between.remove(put)
 
 
 class _ClientWire:
