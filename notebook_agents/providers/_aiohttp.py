@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import functools
 import ssl
+import weakref
 from collections.abc import AsyncGenerator, Mapping
 
 import aiohttp
@@ -38,6 +40,10 @@ class AiohttpWire:
             cookie_jar=aiohttp.DummyCookieJar(),  # shared by people who differ
             auto_decompress=False,
         )
+        self._bodies: weakref.WeakKeyDictionary[
+            asyncio.Future[None], aiohttp.StreamReader
+        ] = weakref.WeakKeyDictionary()
+        """The reply that each connection carries, by the end of that."""
         self._proxy = None if proxy is None else proxy.url
         self._proxy_headers = _headers_of(proxy)
 
@@ -68,6 +74,7 @@ class AiohttpWire:
         async def close() -> None:
             response.close()  # which leaves one alone that was read to its end
 
+        self._watch(response)
         return Head(
             status=response.status,
             headers=response.headers,
@@ -78,6 +85,27 @@ class AiohttpWire:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._session.close()
+
+    def _watch(self, response: aiohttp.ClientResponse) -> None:
+        """See to it that a reply ends with its connection.
+
+        Where a body breaks the rules of HTTP, aiohttp 3.14 drops the connection and
+        its time limits, and whoever reads would wait for ever.
+        """
+        connection = response.connection
+        protocol = None if connection is None else connection.protocol
+        closed = getattr(protocol, "closed", None)
+        if closed is not None:
+            if closed not in self._bodies:
+                closed.add_done_callback(self._end)
+            self._bodies[closed] = response.content
+
+    def _end(self, closed: asyncio.Future[None]) -> None:
+        if not closed.cancelled():
+            closed.exception()  # now it has been seen
+        content = self._bodies.pop(closed, None)
+        if content is not None and not content.is_eof() and not content.exception():
+            content.set_exception(aiohttp.ClientPayloadError("broken reply"))
 
 
 async def _body(content: aiohttp.StreamReader) -> AsyncGenerator[bytes, None]:

@@ -219,6 +219,13 @@ async def test_a_reply_that_is_no_http(server):
     assert await trouble(server.url) in {Trouble.CUT, Trouble.PROTOCOL}
 
 
+async def test_a_body_that_breaks_the_rules_of_http_comes_to_an_end(server):
+    server.say([STREAM_HEAD + chunk(b"a"), b"nonsense\r\n", CUT])
+    async with asyncio.timeout(5):
+        with pytest.raises(TransportError):
+            await ask(server.url)
+
+
 async def test_a_packed_reply_is_unpacked(server):
     import gzip
 
