@@ -2,31 +2,43 @@
 
 In a cell that awaits, a kernel's own handler only schedules that the cell is
 cancelled. Code that blocks the loop would run on to its end: here an interrupt
-raises in it, as it does in a plain cell.
+raises in it, as it does in a plain cell. Where such code runs a nested loop, the
+tasks of others go on in it, which an interrupt must not end.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import contextvars
 import signal
 import threading
 import types
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any, TypeVar, cast
 
-__all__ = ["WaiterGone", "interruptible", "sigint_raises"]
+__all__ = ["WaiterGone", "interruptible", "may_be_stopped", "sigint_raises"]
 
 T = TypeVar("T")
 Handler = Callable[[int, Any], Any]
+
+_may_stop = contextvars.ContextVar("_may_stop", default=False)
+"""Whether the code of this context, and its tasks, may be ended by an interrupt."""
 
 
 class WaiterGone(Exception):  # noqa: N818 - an end, not an error
     """Nobody waits any more: the cell was stopped, or it has ended."""
 
 
+def may_be_stopped(function: Callable[[], T]) -> T:
+    """Call a function that an interrupt may end, in a context of its own."""
+    _may_stop.set(True)
+    return function()
+
+
 @contextlib.contextmanager
 def sigint_raises() -> Iterator[Handler | None]:
-    """Let an interrupt raise in the code of a block.
+    """Let an interrupt raise in what a block calls by `may_be_stopped`.
 
     Yields
     ------
@@ -36,12 +48,44 @@ def sigint_raises() -> Iterator[Handler | None]:
     if threading.current_thread() is not threading.main_thread():
         yield None
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    raising = _Raising()
+    before = signal.signal(signal.SIGINT, raising)
     is_own = callable(before) and before is not signal.default_int_handler
     try:
         yield cast("Handler", before) if is_own else None
     finally:
         signal.signal(signal.SIGINT, before)
+        if raising.take():
+            signal.raise_signal(signal.SIGINT)  # as if it came now
+
+
+class _Raising:
+    """A handler that raises, but not in a task of others.
+
+    In a nested loop their tasks take steps, too: those of the kernel, of the cell
+    that waits, of the user. Raised in one of them, an interrupt would end it, and
+    whoever waits for it would wait forever.
+    """
+
+    def __init__(self) -> None:
+        self._is_postponed = False
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        if _may_stop.get() or self._is_postponed:  # pressed twice: now
+            self._is_postponed = False
+            signal.default_int_handler(number, frame)
+        self._is_postponed = True
+        with contextlib.suppress(RuntimeError):  # no loop runs, so none is nested
+            asyncio.get_running_loop().call_soon_threadsafe(self._raise)
+
+    def take(self) -> bool:
+        """Tell whether an interrupt is still to be raised, once."""
+        is_postponed, self._is_postponed = self._is_postponed, False
+        return is_postponed
+
+    def _raise(self) -> None:
+        if self.take():  # in a nested loop, else the block has ended
+            raise KeyboardInterrupt
 
 
 @types.coroutine
@@ -74,6 +118,7 @@ def interruptible(
     KeyboardInterrupt
         The same where no other handler is there to be told.
     """
+    _may_stop.set(True)
     steps = awaitable.__await__()
     error: BaseException | None = None
     is_told = False

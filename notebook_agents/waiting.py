@@ -16,7 +16,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from notebook_agents.stopping import WaiterGone, interruptible, sigint_raises
+from notebook_agents.stopping import (
+    WaiterGone,
+    interruptible,
+    may_be_stopped,
+    sigint_raises,
+)
 from notebook_agents.threads import Threads
 
 __all__ = [
@@ -68,7 +73,7 @@ class _Errand(Generic[T]):
 
     def _run(self) -> None:
         try:
-            result = self._context.run(self._function)
+            result = self._context.run(may_be_stopped, self._function)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - handed to whoever awaits it
@@ -178,7 +183,8 @@ class Waiter:
         """
         wake = self._wake = threading.Event()  # made before the first look
         while not ready():
-            self._serve()
+            if self._errands:
+                self._serve()
             if self._tick is not None:
                 self._tick(IS_BLOCKED)
             wake.wait(TICK_SECONDS)
@@ -198,7 +204,7 @@ class Waiter:
         try:
             while not ready():
                 if self._errands:
-                    self._serve_in_a_cell()
+                    self._serve()
                     continue
                 if self._tick is not None:
                     self._tick(not IS_BLOCKED)
@@ -232,16 +238,9 @@ class Waiter:
         return False
 
     def _serve(self) -> None:
-        while self._errands:
-            if self.is_stopped():
-                self.close()  # nothing is begun any more
-                return
-            self._errands.popleft().run()
-
-    def _serve_in_a_cell(self) -> None:
         with sigint_raises() as handler:
             try:
-                self._serve()
+                self._run_errands()
             except KeyboardInterrupt:
                 if handler is None:
                     raise
@@ -251,6 +250,13 @@ class Waiter:
         # The cell's own handler knows whom to cancel. Raised here, the interrupt
         # would end the kernel's loop if this is a task that the user made.
         handler(signal.SIGINT, None)
+
+    def _run_errands(self) -> None:
+        while self._errands:
+            if self.is_stopped():
+                self.close()  # nothing is begun any more
+                return
+            self._errands.popleft().run()
 
     # The side that is waited for.
 

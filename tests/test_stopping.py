@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import signal
 import threading
 
@@ -108,6 +109,59 @@ async def test_an_interrupt_between_two_steps_is_raised_in_the_next(cell):
     assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
     assert done == ["interrupted"]
     assert cell.told == [signal.SIGINT]
+
+
+async def test_an_interrupt_of_a_nested_loop_ends_the_tool_and_no_task_of_others(cell):
+    """Which take their steps in between, as all tasks of a kernel do."""
+    others, done = contextvars.copy_context(), []
+
+    def step():
+        interrupt()
+        done.append("others went on")
+
+    def in_a_nested_loop():
+        others.run(step)
+        done.append("the rest of this step")
+
+    async def work():
+        try:
+            in_a_nested_loop()
+            await asyncio.sleep(0)
+            done.append("went on")
+        except KeyboardInterrupt:
+            done.append("interrupted")
+            raise
+
+    assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
+    assert done == ["others went on", "the rest of this step", "interrupted"]
+    assert cell.told == [signal.SIGINT]
+
+
+async def test_an_interrupt_of_a_nested_loop_is_not_lost_if_the_tool_ends(cell):
+    others = contextvars.copy_context()
+
+    async def work():
+        others.run(interrupt)
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        await outcome(cell, lambda: cell.run_async(work))
+    assert cell.told == [signal.SIGINT]
+
+
+async def test_a_second_interrupt_in_a_task_of_others_is_raised_at_once(cell):
+    others, done = contextvars.copy_context(), []
+
+    def step():
+        interrupt()
+        interrupt()
+        done.append("others went on")
+
+    async def work():
+        others.run(step)
+
+    assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
+    assert done == []
 
 
 async def test_what_handles_an_interrupt_has_its_way(cell):

@@ -241,7 +241,7 @@ def test_a_thread_tool_runs_while_the_others_still_wait(open_several):
     expect(notebook.cell(1)).to_contain_text("send(n=2) · done")
     press(notebook, 1, "Approve")
     expect(row(notebook, 1)).to_contain_text("Approved by you")
-    assert "keep(n=1) · running" in notebook.shown(1)
+    notebook.wait_shown(1, "keep(n=1) · running")
     press(notebook, 3, "Deny")
     notebook.wait_done(1)
     assert "log [2, 1]" in notebook.run(2)
@@ -295,7 +295,7 @@ def test_the_keyboard_alone_denies_one_call_after_the_other(open_several):
 
 
 def test_all_calls_expire_together(open_several):
-    notebook = open_several(ASK.format("three(approval_timeout=6)"))
+    notebook = open_several(ASK.format("three(approval_timeout=12)"))
     expect(notebook.cell(1).get_by_role("timer")).to_have_count(1)
     press(notebook, 3, "Approve")
     expect(row(notebook, 3)).to_contain_text("Approved by you")

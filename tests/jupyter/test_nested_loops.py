@@ -15,6 +15,8 @@ from tests.jupyter.kernels import NEWEST, OLDER
 pytestmark = [pytest.mark.notebook, pytest.mark.timeout(400)]
 
 MORE = '''
+import time
+
 async def work(x):
     await asyncio.sleep(0.01)
     return x + 1
@@ -42,6 +44,13 @@ def sleeps(seconds: float) -> str:
     print("started", flush=True)
     asyncio.run(asyncio.sleep(seconds))
     return "slept"
+
+async def tick():
+    while True:
+        end = time.perf_counter() + 0.002
+        while time.perf_counter() < end:
+            pass
+        await asyncio.sleep(0.0002)
 
 RUN = [call("runs", x=1), call("runs_until", x=2), call("runs_async", x=3)]
 
@@ -129,6 +138,16 @@ def test_stop_ends_a_nested_loop(notebook, way):
     assert STOPPED in reply.text
     assert reply.seconds["end"] < 3
     assert notebook.front_end.run("print(6 * 7)").text.strip() == "42"
+
+
+@pytest.mark.parametrize("way", TOLD)
+def test_stop_in_a_nested_loop_leaves_the_tasks_of_others_alone(notebook, way):
+    """Which are busy in it nearly all the time, when Stop comes."""
+    begun = "agent = looping(call('sleeps', seconds=20), '.')\n"
+    notebook.front_end.run(begun + "others = asyncio.create_task(tick())")
+    reply = notebook.front_end.run(TOLD[way], stop_at="started")
+    assert STOPPED in reply.text
+    assert notebook.front_end.run("print(others.cancel())").text.strip() == "True"
 
 
 def test_an_answer_streams(notebook):
