@@ -171,7 +171,8 @@ server.stop()
 print(server.is_running)
 """
     reply = notebook.front_end.run(code)
-    assert reply.text.split("\n")[:2] == ["hello the answer", "False"]
+    # Of a task that Stop has ended asyncio may tell at any time.
+    assert {"hello the answer", "False"} <= set(reply.text.splitlines())
 
 
 def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
