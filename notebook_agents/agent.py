@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from notebook_agents.approval import Approver, Callback
 from notebook_agents.asking import Asking, ToolNames
-from notebook_agents.budget import Budget, meter_for
 from notebook_agents.configuration import check_parts
-from notebook_agents.delegation import brief, delegate_tool
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.events import Origin
 from notebook_agents.guardrails.guard import Check, Guards
 from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
-from notebook_agents.journal import Prompt, open_run
 from notebook_agents.ledger import Ledger
-from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
-from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.messages import to_dicts
 from notebook_agents.model_choice import ModelChoice
 from notebook_agents.options import (
@@ -37,21 +29,23 @@ from notebook_agents.options import (
     typed_answer,
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
-from notebook_agents.providers.base import BaseProvider
 from notebook_agents.providers.lazy import Client, LazyProvider
 from notebook_agents.providers.registry import register_provider
 from notebook_agents.reading import read_messages
 from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
-from notebook_agents.run import OnEvent, Run
 from notebook_agents.surroundings import Surroundings
-from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.derivation import to_tool_definition
-from notebook_agents.tools.redefinition import put, renewed
-from notebook_agents.turn import Turn
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from notebook_agents.approval import Approver, Callback
+    from notebook_agents.budget import Budget
+    from notebook_agents.journal import Prompt
+    from notebook_agents.memory.store import MemoryBackend
+    from notebook_agents.providers.base import BaseProvider
+    from notebook_agents.run import OnEvent, Run
+    from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["Agent"]
 
@@ -209,7 +203,7 @@ class Agent(Resumable[T], ModelChoice):
             InMemoryStore().session() if memory is None else memory
         )
         self.tool_calling = dict(tool_calling or {})
-        made = [to_tool_definition(function) for function in checked_tools(tools)]
+        made = [_definition(function) for function in checked_tools(tools)]
         self.tools: dict[str, ToolDefinition] = {each.name: each for each in made}
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
@@ -247,40 +241,6 @@ class Agent(Resumable[T], ModelChoice):
         tools = f", tools: {', '.join(self.tools)}" if self.tools else ""
         return f"<Agent {self.name!r} on {self.model_label}{tools}>"
 
-    def with_model(self, client: Client) -> Agent[T]:
-        """Give the same agent on another model.
-
-        Parameters
-        ----------
-        client : str, BaseProvider or list of these
-            As for the constructor.
-
-        Returns
-        -------
-        Agent
-            With the same tools, prompt and memory.
-        """
-        other = copy.copy(self)
-        other._model = LazyProvider(client)  # noqa: SLF001 - of the same class
-        return other
-
-    def or_on(self, other: Agent) -> Agent:
-        """Give this agent, on the model of another one where it names none.
-
-        Parameters
-        ----------
-        other : Agent
-            Whose model to use.
-
-        Returns
-        -------
-        Agent
-            This one, or the same on another model.
-        """
-        if self._model.is_named:
-            return self
-        return self.with_model(other._model.get())
-
     def as_tool(
         self, name: str | None = None, description: str | None = None
     ) -> Callable[..., Any]:
@@ -308,6 +268,8 @@ class Agent(Resumable[T], ModelChoice):
         >>> result.tool_calls[0]["content"]
         'Roses are red.'
         """
+        from notebook_agents.delegation import brief, delegate_tool
+
         about = description or f"Ask {self.name}. {brief(self.system_prompt)}".strip()
         return delegate_tool(self, name=name or self.name, description=about)
 
@@ -320,7 +282,9 @@ class Agent(Resumable[T], ModelChoice):
             Marked by ``@tool`` or not; replaces a tool of the same name, and an
             earlier version of the same function under another name.
         """
-        put(to_tool_definition(function), self.tools)
+        from notebook_agents.tools.redefinition import put
+
+        put(_definition(function), self.tools)
 
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
@@ -339,6 +303,14 @@ class Agent(Resumable[T], ModelChoice):
 
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
+        # What runs comes with the first run, so that making an agent is quick.
+        from notebook_agents.budget import meter_for
+        from notebook_agents.events import Origin
+        from notebook_agents.journal import open_run
+        from notebook_agents.memory.conversation import Conversation
+        from notebook_agents.run import Run
+        from notebook_agents.turn import Turn
+
         check_options(options)
         self.asking.check(self.name, self.tools)
         memory, system_prompt = options.get("memory"), options.get("system_prompt")
@@ -354,7 +326,7 @@ class Agent(Resumable[T], ModelChoice):
             origin=Origin(opened.run_id, self.name),
             prompt=checked_message(opened.prompt),
             provider=self._model.get(),
-            tools=renewed(self.tools),
+            tools=self._tools_now(),
             consent=self.asking.of_run(options, self.policy),
             history=self._history,
             max_rounds=self._rounds(options.get("max_tool_rounds")),
@@ -390,3 +362,17 @@ class Agent(Resumable[T], ModelChoice):
         if asked is not None:
             return asked
         return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
+
+    def _tools_now(self) -> dict[str, ToolDefinition]:
+        if not self.tools:
+            return {}
+        from notebook_agents.tools.redefinition import renewed
+
+        return renewed(self.tools)
+
+
+def _definition(function: Callable[..., Any]) -> ToolDefinition:
+    # Imported here, as is all about tools: many agents have none.
+    from notebook_agents.tools.derivation import to_tool_definition
+
+    return to_tool_definition(function)

@@ -13,7 +13,6 @@ import contextvars
 import inspect
 import threading
 import time
-import uuid
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from typing import Any, Protocol
 
 from notebook_agents.decisions import Allow, Always, Decision, Deny, Respond, Stop
 from notebook_agents.errors import ToolArgumentsError
+from notebook_agents.identifiers import new_id
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
 
@@ -66,7 +66,7 @@ class ApprovalRequest:
         Seconds since the epoch.
     """
 
-    id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    id: str = field(default_factory=lambda: new_id()[:12])
     run_id: str
     call_id: str
     agent: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_agents.approval import (
     Approver,
@@ -17,8 +17,9 @@ from notebook_agents.consent import Consent, Granted, may_need_consent, person_o
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
 from notebook_agents.policy import ApprovalPolicy, Policy
-from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.derivation import to_tool_definition
+
+if TYPE_CHECKING:
+    from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["Asking", "ToolNames"]
 
@@ -150,6 +151,11 @@ def _names(tools: ToolNames | None) -> frozenset[str] | None:
         return None
     given = [tools] if isinstance(tools, str) or callable(tools) else tools
     return frozenset(
-        each if isinstance(each, str) else to_tool_definition(each).name
-        for each in given
+        each if isinstance(each, str) else _name_of(each) for each in given
     )
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    from notebook_agents.tools.derivation import to_tool_definition
+
+    return to_tool_definition(function).name

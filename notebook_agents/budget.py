@@ -14,7 +14,6 @@ from notebook_agents.history.groups import estimate_tokens
 from notebook_agents.messages import CHARACTERS_A_TOKEN
 from notebook_agents.pricing import ModelCall, cost_of
 from notebook_agents.providers.base import BaseProvider, ModelRequest
-from notebook_agents.providers.fallback import repliers
 
 __all__ = ["Budget", "Crossing", "Meter", "enclosing_meter", "meter_for", "spend_like"]
 
@@ -221,7 +220,7 @@ class Meter:
     async def _reserve(self, prompt: int, most: int, provider: BaseProvider) -> None:
         usd = 0.0
         if self._counts_money:
-            for each in repliers(provider):
+            for each in _repliers(provider):
                 usd = max(usd, await _cost(_call(each, prompt, most)))
         amount = {"usd": usd, "tokens": float(prompt + most), "tool_calls": 0.0}
         for meter in self.chain():
@@ -232,12 +231,18 @@ async def _affordable(
     usd: float, prompt: int, most: int, provider: BaseProvider
 ) -> int:
     """Give how many tokens may be written for some money, whoever replies."""
-    for each in repliers(provider):
+    for each in _repliers(provider):
         both = await _cost(_call(each, prompt, most))
         if both > usd and most > 0:
             reading = await _cost(_call(each, prompt, 0))
             most = math.floor(most * max(0.0, usd - reading) / (both - reading))
     return most
+
+
+def _repliers(provider: BaseProvider) -> Sequence[BaseProvider]:
+    from notebook_agents.providers.fallback import repliers  # few budgets are in usd
+
+    return repliers(provider)
 
 
 def _call(provider: BaseProvider, prompt: int, completion: int) -> ModelCall:

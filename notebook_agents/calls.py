@@ -6,13 +6,14 @@ Whatever happens, a call ends in exactly one observation.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
 from notebook_agents.budget import spend_like
-from notebook_agents.decisions import said_with, scope_of
+from notebook_agents.decisions import StopRequested, said_with, scope_of
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -35,7 +36,7 @@ from notebook_agents.tools.observation import cut, text_of
 from notebook_agents.tools.variables import name_like
 from notebook_agents.turn import Turn
 
-__all__ = ["PreparedCall", "StopRequested", "prepare", "settle_call"]
+__all__ = ["PreparedCall", "action", "batches", "prepare", "settle_call"]
 
 EDITED_CHARACTERS = 1000
 """How much of changed arguments the model is told."""
@@ -44,10 +45,6 @@ CUT_OFF = (
     "look before you do it again."
 )
 CANCELLED = "Cancelled: the run was stopped before this call had a result."
-
-
-class StopRequested(Exception):  # noqa: N818 - a decision, not an error
-    """A person chose to end the run when asked about a call."""
 
 
 @dataclass(slots=True)
@@ -100,6 +97,21 @@ class PreparedCall:
         """Whether none of it runs on this loop, where it could hold the run up."""
         is_async = self.definition is not None and self.definition.is_async
         return not is_async and self.ruling is None
+
+
+def batches(
+    calls: Sequence[PreparedCall], *, parallel: bool
+) -> Iterator[list[PreparedCall]]:
+    """Group calls that may run at the same time."""
+    batch: list[PreparedCall] = []
+    for call in calls:
+        alone = call.is_barrier or not parallel
+        if batch and (alone or batch[-1].is_barrier):
+            yield batch
+            batch = []
+        batch.append(call)
+    if batch:
+        yield batch
 
 
 def prepare(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from notebook_agents.budget import Budget
 from notebook_agents.errors import AgentConfigurationError
 
 __all__ = ["check_parts"]
@@ -40,7 +39,7 @@ def check_parts(
         "open_session(name).": is_memory,
         f"budget is a Budget, such as Budget(tokens=20_000), not {budget!r}.": budget
         is None
-        or isinstance(budget, Budget),
+        or _is_budget(budget),
         f"approval_timeout is a number of seconds above 0, not {approval_timeout!r}.": (
             _is_positive(approval_timeout)
         ),
@@ -51,6 +50,12 @@ def check_parts(
     for message, holds in problems.items():
         if not holds:
             raise AgentConfigurationError(message)
+
+
+def _is_budget(value: object) -> bool:
+    from notebook_agents.budget import Budget
+
+    return isinstance(value, Budget)
 
 
 def _is_positive(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_agents.approval import (
     Allow,
@@ -20,7 +20,9 @@ from notebook_agents.approval import (
 )
 from notebook_agents.policy import ApprovalPolicy, Ruling
 from notebook_agents.settings import get_settings
-from notebook_agents.tools.definition import ToolDefinition
+
+if TYPE_CHECKING:
+    from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["Consent", "Granted", "may_need_consent", "person_of"]
 

@@ -15,6 +15,7 @@ __all__ = [
     "Deny",
     "Respond",
     "Stop",
+    "StopRequested",
     "said_with",
     "scope_of",
 ]
@@ -113,6 +114,10 @@ class Stop:
     """Do not run the call, and end the whole run."""
 
     kind = "stop"
+
+
+class StopRequested(Exception):  # noqa: N818 - a decision, not an error
+    """A person chose to end the run when asked about a call."""
 
 
 Decision = Allow | Always | Deny | Respond | Stop

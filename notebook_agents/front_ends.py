@@ -7,7 +7,6 @@ has to import it.
 from __future__ import annotations
 
 import functools
-from importlib.metadata import entry_points
 from typing import Any
 
 __all__ = ["front_ends"]
@@ -22,5 +21,7 @@ def front_ends() -> tuple[Any, ...]:
     tuple of Host
         As in `notebook_agents.hosts`; empty where none is installed.
     """
+    from importlib.metadata import entry_points  # slow to load, and seldom needed
+
     points = entry_points(group="notebook_agents.hosts")
     return tuple(point.load()() for point in points)

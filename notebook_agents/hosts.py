@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from notebook_agents.approval import Approver
 from notebook_agents.front_ends import front_ends
-from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.waiting import Waiter
+
+if TYPE_CHECKING:
+    from notebook_agents.approval import Approver
+    from notebook_agents.tools.definition import ToolDefinition
+    from notebook_agents.waiting import Waiter
 
 __all__ = ["Host", "current_host", "register_host"]
 

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from notebook_agents.events import (
     ActionEvent,
@@ -16,7 +16,9 @@ from notebook_agents.events import (
     RetryEvent,
     TokenEvent,
 )
-from notebook_agents.results import AgentResult
+
+if TYPE_CHECKING:
+    from notebook_agents.results import AgentResult
 
 __all__ = ["CallFacts", "Ledger", "RunFacts", "StepFacts", "Totals", "process_totals"]
 

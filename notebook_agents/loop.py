@@ -6,10 +6,9 @@ prints, displays, or knows of HTTP; whoever reads the events does.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import asdict
 
-from notebook_agents.calls import PreparedCall, action, prepare, settle_call
 from notebook_agents.characters import mended
 from notebook_agents.events import (
     AnswerEvent,
@@ -20,7 +19,6 @@ from notebook_agents.events import (
     TokenEvent,
 )
 from notebook_agents.flattening import Events, flat
-from notebook_agents.merging import merge
 from notebook_agents.providers import base
 from notebook_agents.providers.shaped import shaped_deltas
 from notebook_agents.screening import (
@@ -30,7 +28,6 @@ from notebook_agents.screening import (
     screen_reply,
     told,
 )
-from notebook_agents.spending import fit_request, fit_round
 from notebook_agents.turn import Turn
 
 __all__ = ["run_loop"]
@@ -110,6 +107,8 @@ async def ask_model(turn: Turn) -> Events:
     if turn.meter is None:
         yield read_reply(turn)
     else:
+        from notebook_agents.spending import fit_request
+
         yield fit_request(turn)
         if turn.is_spent():
             return
@@ -159,8 +158,14 @@ def thoughts_of(turn: Turn, reply: base.ModelReply) -> Iterator[Event]:
 
 async def settle_round(turn: Turn) -> Events:
     """Run the calls of one reply; their results come in call order."""
+    # Imported here, as is all about tools: many turns call none.
+    from notebook_agents.calls import action, batches, prepare, settle_call
+    from notebook_agents.merging import merge
+
     asked = turn.calls()
     if turn.meter is not None:
+        from notebook_agents.spending import fit_round
+
         yield fit_round(turn, len(asked))
         if turn.is_spent():
             return
@@ -182,18 +187,3 @@ async def settle_round(turn: Turn) -> Events:
     finally:
         # Also when stopped: what has a result keeps it, the rest says why not.
         turn.close_round([call.call for call in calls], [call.result for call in calls])
-
-
-def batches(
-    calls: Sequence[PreparedCall], *, parallel: bool
-) -> Iterator[list[PreparedCall]]:
-    """Group calls that may run at the same time."""
-    batch: list[PreparedCall] = []
-    for call in calls:
-        alone = call.is_barrier or not parallel
-        if batch and (alone or batch[-1].is_barrier):
-            yield batch
-            batch = []
-        batch.append(call)
-    if batch:
-        yield batch

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Self
+
 from notebook_agents.hosts import current_host
-from notebook_agents.providers.lazy import LazyProvider
+from notebook_agents.providers.lazy import Client, LazyProvider
 from notebook_agents.sync import run_sync
 
 __all__ = ["ModelChoice"]
@@ -23,6 +26,40 @@ class ModelChoice:
     def model_reason(self) -> str:
         """Why that model was chosen; empty if the user named it."""
         return self._model.reason
+
+    def with_model(self, client: Client) -> Self:
+        """Give the same agent on another model.
+
+        Parameters
+        ----------
+        client : str, BaseProvider or list of these
+            As for the constructor.
+
+        Returns
+        -------
+        Agent
+            With the same tools, prompt and memory.
+        """
+        other = copy.copy(self)
+        other._model = LazyProvider(client)  # noqa: SLF001 - of the same class
+        return other
+
+    def or_on(self, other: ModelChoice) -> Self:
+        """Give this agent, on the model of another one where it names none.
+
+        Parameters
+        ----------
+        other : Agent
+            Whose model to use.
+
+        Returns
+        -------
+        Agent
+            This one, or the same on another model.
+        """
+        if self._model.is_named:
+            return self
+        return self.with_model(other._model.get())
 
     async def models(self) -> list[str]:
         """List the models that the agent's provider offers.

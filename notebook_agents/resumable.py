@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from notebook_agents.journal import take_over, unfinished_runs
-from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.options import AskOptions
 from notebook_agents.results import AgentResult, T
 from notebook_agents.runnable import Runnable
+
+if TYPE_CHECKING:
+    from notebook_agents.memory.journal import UnfinishedRun
 
 __all__ = ["Resumable"]
 
@@ -30,6 +31,8 @@ class Resumable(Runnable[T]):
             UTC), the oldest first. Runs that go on are among them; none where
             the conversation is kept in this process only.
         """
+        from notebook_agents.journal import unfinished_runs
+
         return unfinished_runs(self.memory)
 
     async def resume(
@@ -64,6 +67,8 @@ class Resumable(Runnable[T]):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
+        from notebook_agents.journal import take_over
+
         memory = options.get("memory")
         memory = self.memory if memory is None else memory
         resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)

@@ -15,12 +15,10 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from notebook_agents.approval import Decision, PendingApproval
-from notebook_agents.budget import Crossing
-from notebook_agents.calls import StopRequested
-from notebook_agents.ending import last_events
+from notebook_agents.decisions import StopRequested
 from notebook_agents.errors import (
     GuardrailBlockedError,
     NotebookAgentsError,
@@ -38,6 +36,9 @@ from notebook_agents.results import AgentResult, T
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
+
+if TYPE_CHECKING:
+    from notebook_agents.budget import Crossing
 
 __all__ = ["OnEvent", "Run"]
 
@@ -319,6 +320,8 @@ class Run(Generic[T]):
             self._error, self._error_frames = error, error.__traceback__
 
     async def _end_early(self, error: Exception) -> None:
+        from notebook_agents.ending import last_events  # most runs come to an answer
+
         turn, began = self._turn, len(self._events)
         is_stopped = isinstance(error, RunCancelledError)
         # Text without an end is nobody's answer, unless a person stopped it there.

@@ -7,16 +7,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from notebook_agents.hosts import Host, current_host
-from notebook_agents.journal import Prompt
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
 from notebook_agents.results import AgentResult, T
-from notebook_agents.run import Run
-from notebook_agents.stream import AgentStream
 from notebook_agents.sync import current_waiter, on_agent_loop, run_sync
 from notebook_agents.waiting import Waiter, running_loop
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what runs comes with the first run
     from typing_extensions import TypeForm
+
+    from notebook_agents.journal import Prompt
+    from notebook_agents.run import Run
+    from notebook_agents.stream import AgentStream
 
 __all__ = ["Runnable"]
 
@@ -142,6 +143,8 @@ class Runnable(ABC, Generic[T]):
         AgentStream
             Iterate over it for text, or over its ``events()``.
         """
+        from notebook_agents.stream import AgentStream
+
         host = current_host()
         if host is None:
             return AgentStream(lambda: self._begin(message, options), Waiter())

@@ -29,7 +29,6 @@ from notebook_agents.guardrails.guard import Guard
 from notebook_agents.guardrails.screen import screen
 from notebook_agents.messages import ToolCall
 from notebook_agents.providers.base import Delta, ModelReply, RetryDelta
-from notebook_agents.tools.observation import MODEL_CHARACTERS, cut
 from notebook_agents.tools.parsing import parse_object
 from notebook_agents.turn import Turn
 
@@ -250,6 +249,8 @@ async def screen_result(turn: Turn, tool: str, text: str) -> ScreenedResult:
     ScreenedResult
         The text as they left it, or why it is withheld.
     """
+    from notebook_agents.tools.observation import MODEL_CHARACTERS, cut
+
     subject = f"the result of {tool}"
     try:
         seen = await screen(turn.guards.results, text, stage="tool", subject=subject)

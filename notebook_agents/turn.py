@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from notebook_agents.budget import Crossing, Meter
 from notebook_agents.consent import Consent
 from notebook_agents.events import Event, Origin
 from notebook_agents.guardrails.guard import NO_GUARDS, Guards
 from notebook_agents.history.pipeline import History
-from notebook_agents.journal import PastCall, PastStep, RunJournal
 from notebook_agents.ledger import Ledger
 from notebook_agents.messages import Message, ToolCall, Usage
 from notebook_agents.pricing import ModelCall
 from notebook_agents.providers.base import BaseProvider, ModelReply, ModelRequest
 from notebook_agents.surroundings import Around
-from notebook_agents.tools.context import RunContext
-from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.progress import Progress
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # most turns have none of these
+    from notebook_agents.budget import Crossing, Meter
+    from notebook_agents.journal import PastCall, PastStep, RunJournal
     from notebook_agents.structured import TypedAnswer
+    from notebook_agents.tools.context import RunContext
+    from notebook_agents.tools.definition import ToolDefinition
+    from notebook_agents.tools.progress import Progress
 
 __all__ = ["Turn"]
 
@@ -197,6 +197,8 @@ class Turn:
         RunContext
             For one call.
         """
+        from notebook_agents.tools.context import RunContext
+
         return RunContext(
             run_id=self.origin.run_id,
             agent=self.origin.agent,

@@ -27,6 +27,22 @@ HEAVY = [
     "xllamacpp",
 ]
 MOST_NEW_MODULES = 60
+# What only some runs need: those with tools, with a budget, in a kept conversation.
+SOME_RUNS = [
+    "notebook_agents.calls",
+    "notebook_agents.database",
+    "notebook_agents.providers.fallback",
+    "notebook_agents.spending",
+    "notebook_agents.structured",
+    "notebook_agents.tools.definition",
+    "sqlite3",
+]
+EVERY_RUN = [
+    "notebook_agents.budget",
+    "notebook_agents.journal",
+    "notebook_agents.loop",
+    "pydantic_core",
+]
 PACKAGES = [
     module.name
     for module in pkgutil.iter_modules(
@@ -56,6 +72,24 @@ def test_the_import_loads_nothing_heavy():
     new = set(_in_a_fresh_interpreter(code).split())
     assert not new & set(HEAVY)
     assert len(new) < MOST_NEW_MODULES
+
+
+def test_making_an_agent_loads_nothing_that_only_a_run_needs():
+    code = (
+        "import sys; from notebook_agents import Agent; Agent('openai:gpt-6-luna');"
+        "print(*sys.modules)"
+    )
+    loaded = set(_in_a_fresh_interpreter(code).split())
+    assert not loaded & {*HEAVY, *EVERY_RUN, *SOME_RUNS, "importlib.metadata"}
+
+
+def test_a_plain_chat_loads_nothing_that_it_does_not_use():
+    code = (
+        "import sys; from notebook_agents import Agent, ScriptedProvider;"
+        "Agent(ScriptedProvider(['Hi'])).run_sync('Hello'); print(*sys.modules)"
+    )
+    loaded = set(_in_a_fresh_interpreter(code).split())
+    assert not loaded & {*HEAVY, *SOME_RUNS}
 
 
 def test_the_import_needs_none_of_them():

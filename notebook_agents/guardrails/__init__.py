@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from notebook_agents.guardrails.guard import Guard
+from notebook_agents._lazy import lazy_names
 
 if TYPE_CHECKING:
     from notebook_agents.guardrails.definition import Guardrail
+    from notebook_agents.guardrails.guard import Guard
     from notebook_agents.guardrails.judge import llm_guard
     from notebook_agents.guardrails.keywords import block_keywords
     from notebook_agents.guardrails.pii import strip_pii
     from notebook_agents.guardrails.service import GuardrailService
 
-# Most agents have none of these.
 _HOME = {
+    "Guard": "guard",
     "Guardrail": "definition",
     "GuardrailService": "service",
     "block_keywords": "keywords",
@@ -32,11 +32,4 @@ __all__ = [
     "strip_pii",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic_core import from_json
-
 from notebook_agents.messages import Message, ToolCall
 
 __all__ = ["fault_in", "has_arguments", "is_blank"]
@@ -131,6 +129,8 @@ def has_arguments(call: ToolCall) -> bool:
     """Tell whether the arguments of a call are a JSON object."""
     if call.arguments == "{}":
         return True
+    from pydantic_core import from_json  # not before there is a call
+
     try:
         return isinstance(from_json(call.arguments, allow_inf_nan=False), dict)
     except (ValueError, TypeError):

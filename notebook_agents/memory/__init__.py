@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from notebook_agents.memory.in_memory import InMemoryStore
-from notebook_agents.memory.listing import ConversationInfo
-from notebook_agents.memory.scope import MemoryScope, create_conversation_id
-from notebook_agents.memory.session import MemoryBackend, MemorySession
-from notebook_agents.memory.store import MemoryStore
+from notebook_agents._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from notebook_agents.memory.in_memory import InMemoryStore
+    from notebook_agents.memory.listing import ConversationInfo
     from notebook_agents.memory.named import list_sessions, open_session
+    from notebook_agents.memory.scope import MemoryScope, create_conversation_id
+    from notebook_agents.memory.session import MemoryBackend, MemorySession
     from notebook_agents.memory.sqlite import SQLiteStore
+    from notebook_agents.memory.store import MemoryStore
 
-# These load a database, which most agents never use.
-_HOME = {"SQLiteStore": "sqlite", "list_sessions": "named", "open_session": "named"}
+_HOME = {
+    "ConversationInfo": "listing",
+    "InMemoryStore": "in_memory",
+    "MemoryBackend": "session",
+    "MemoryScope": "scope",
+    "MemorySession": "session",
+    "MemoryStore": "store",
+    "SQLiteStore": "sqlite",
+    "create_conversation_id": "scope",
+    "list_sessions": "named",
+    "open_session": "named",
+}
 
 __all__ = [
     "ConversationInfo",
@@ -31,11 +41,4 @@ __all__ = [
     "open_session",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import uuid
 from dataclasses import dataclass, field
 
 from notebook_agents.identifiers import new_uuid
@@ -26,6 +25,8 @@ def _canonical(conversation_id: str) -> str:
     try:
         if _is_canonical(conversation_id):  # nearly always, and it takes no time
             return conversation_id
+        import uuid  # hardly ever needed
+
         return str(uuid.UUID(conversation_id))
     except (ValueError, AttributeError, TypeError):
         message = (

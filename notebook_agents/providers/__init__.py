@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from notebook_agents.providers.base import (
-    BaseProvider,
-    ModelReply,
-    ModelRequest,
-    Provider,
-    ProviderResponse,
-    ReasoningDelta,
-    RetryDelta,
-    TextDelta,
-)
-from notebook_agents.providers.registry import (
-    register_provider,
-)
-from notebook_agents.providers.scripted import (
-    ScriptedProvider,
-)
+from notebook_agents._lazy import lazy_names
 
 if TYPE_CHECKING:
     from notebook_agents.providers.anthropic import AnthropicProvider
     from notebook_agents.providers.anthropic_profile import AnthropicProfile
+    from notebook_agents.providers.base import (
+        BaseProvider,
+        ModelReply,
+        ModelRequest,
+        Provider,
+        ProviderResponse,
+        ReasoningDelta,
+        RetryDelta,
+        TextDelta,
+    )
     from notebook_agents.providers.embedding import Embedder
     from notebook_agents.providers.fallback import FallbackProvider
     from notebook_agents.providers.gemini import GeminiProvider
@@ -39,11 +33,13 @@ if TYPE_CHECKING:
     from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
     from notebook_agents.providers.openrouter import OpenRouterProvider
     from notebook_agents.providers.profiles import ChatProfile
+    from notebook_agents.providers.registry import register_provider
+    from notebook_agents.providers.scripted import ScriptedProvider
 
-# These bring an HTTP library.
 _HOME = {
     "AnthropicProfile": "anthropic_profile",
     "AnthropicProvider": "anthropic",
+    "BaseProvider": "base",
     "ChatProfile": "profiles",
     "Embedder": "embedding",
     "FallbackProvider": "fallback",
@@ -52,10 +48,19 @@ _HOME = {
     "HuggingFaceProvider": "huggingface",
     "LMStudioProvider": "ollama",
     "LlamaCppProvider": "ollama",
+    "ModelReply": "base",
+    "ModelRequest": "base",
     "OllamaProvider": "ollama",
     "OpenAICompatibleProvider": "openai_compatible",
     "OpenAIProvider": "openai",
     "OpenRouterProvider": "openrouter",
+    "Provider": "base",
+    "ProviderResponse": "base",
+    "ReasoningDelta": "base",
+    "RetryDelta": "base",
+    "ScriptedProvider": "scripted",
+    "TextDelta": "base",
+    "register_provider": "registry",
 }
 
 __all__ = [
@@ -85,10 +90,4 @@ __all__ = [
     "register_provider",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

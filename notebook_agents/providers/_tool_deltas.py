@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from notebook_agents.identifiers import new_id
 from notebook_agents.messages import ToolCall
 
 __all__ = ["ToolDeltas"]
@@ -120,7 +120,7 @@ class ToolDeltas:
         for slot in self._slots:
             identifier = slot.id
             if not identifier or identifier in seen:
-                identifier = f"call_{uuid.uuid4().hex}"
+                identifier = f"call_{new_id()}"
             seen.add(identifier)
             calls.append(
                 ToolCall(identifier, slot.name or UNNAMED, _unwrapped(slot.text))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.settings import KEY_NAMES, URL_NAMES, Settings, get_settings
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 __all__ = [
     "Choice",
@@ -184,8 +187,9 @@ def _factory(name: str, settings: Settings) -> Factory:
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return _from_class(getattr(importlib.import_module(module), attribute))
-    for point in entry_points(group="notebook_agents.providers", name=name):
-        return _from_class(point.load())
+    for point in _installed():
+        if point.name == name:
+            return _from_class(point.load())
     if name in KEY_NAMES:
         settings.require_key(name)
     known = ", ".join(provider_names())
@@ -205,8 +209,15 @@ def _from_class(kind: Callable[..., BaseProvider]) -> Factory:
 
 def provider_names() -> list[str]:
     """Name all providers that are known here, in order."""
-    installed = entry_points(group="notebook_agents.providers").names
+    installed = {point.name for point in _installed()}
     return sorted({*_BUILT_IN, *_registered, *installed})
+
+
+def _installed() -> EntryPoints:
+    """Give what other packages have installed."""
+    from importlib.metadata import entry_points  # slow to load, and seldom needed
+
+    return entry_points(group="notebook_agents.providers")
 
 
 def _normalized(name: str) -> str:

@@ -8,8 +8,9 @@ pytest are in `notebook_agents.testing.fixtures`; nothing else here needs it.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from notebook_agents._lazy import lazy_names
 
 if TYPE_CHECKING:
     from notebook_agents.providers.scripted import ScriptedProvider, call
@@ -31,24 +32,24 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
-    "CassetteError": "testing.tape",
-    "EchoProvider": "testing.providers",
-    "EventRecorder": "testing.recorder",
-    "FunctionProvider": "testing.providers",
-    "MEMORY_STORE_PROMISES": "testing.memory_store",
-    "NetworkAccessError": "testing.network",
-    "PROVIDER_PROMISES": "testing.provider",
-    "Scenario": "testing.wire",
-    "ScriptedProvider": "providers.scripted",
-    "WireServer": "testing.wire",
-    "call": "providers.scripted",
-    "cassette": "testing.tape",
-    "check_memory_store": "testing.memory_store",
-    "check_provider": "testing.provider",
-    "no_network": "testing.network",
-    "scenario": "testing.wire",
-    "scenario_names": "testing.wire",
-    "wire_server": "testing.wire",
+    "CassetteError": "tape",
+    "EchoProvider": "providers",
+    "EventRecorder": "recorder",
+    "FunctionProvider": "providers",
+    "MEMORY_STORE_PROMISES": "memory_store",
+    "NetworkAccessError": "network",
+    "PROVIDER_PROMISES": "provider",
+    "Scenario": "wire",
+    "ScriptedProvider": ".providers.scripted",
+    "WireServer": "wire",
+    "call": ".providers.scripted",
+    "cassette": "tape",
+    "check_memory_store": "memory_store",
+    "check_provider": "provider",
+    "no_network": "network",
+    "scenario": "wire",
+    "scenario_names": "wire",
+    "wire_server": "wire",
 }
 
 __all__ = [
@@ -72,10 +73,4 @@ __all__ = [
     "wire_server",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(importlib.import_module(f"notebook_agents.{home}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -6,7 +6,6 @@ those of the notebook, or of ``Agent(namespace=...)``, and of earlier results.
 
 from __future__ import annotations
 
-import difflib
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextvars import ContextVar
@@ -172,6 +171,8 @@ class Variables:
         if self._handles.has_had(name):
             return f"{name!r} is not kept any more; call the tool that made it again"
         shown = name if len(name) <= 2 * MOST_NAMES else f"{name[: 2 * MOST_NAMES]}…"
+        import difflib  # for a name that is wrong
+
         close = difflib.get_close_matches(name, self._fitting(kind), n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         return f"there is no {kind.label} named {shown!r}{hint}; {self._offer(kind)}"
