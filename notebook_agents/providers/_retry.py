@@ -11,8 +11,9 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from notebook_agents.providers._failures import Failure
+from notebook_agents.providers.deltas import RetryDelta
 
-__all__ = ["asked_wait", "may_retry", "retried", "wait_before"]
+__all__ = ["Retries", "asked_wait", "may_retry", "retried", "wait_before"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,14 +51,55 @@ def wait_before(retry: int, asked_s: float | None = None) -> float:
     return random.uniform(0, most)  # noqa: S311 - no secret
 
 
-async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int) -> T:
+class Retries:
+    """Counts how often one request was tried again, and says whether it will be.
+
+    Parameters
+    ----------
+    most : int
+        Further tries after the first that the user allows.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._made = 0
+
+    def after(self, failure: Failure, *, is_last: bool = False) -> RetryDelta:
+        """Give what is told before the next try; its ``wait_s`` is to be waited.
+
+        Parameters
+        ----------
+        failure : Failure
+            How the latest try ended.
+        is_last : bool, default False
+            Whether another try makes no sense any more.
+
+        Returns
+        -------
+        RetryDelta
+            The number of the next try, why, and how long to wait for it.
+
+        Raises
+        ------
+        NotebookAgentsError
+            What the failure is about, if it is not tried again.
+        """
+        if is_last or self._made >= failure.retries(self._most):
+            raise failure.error from failure.__cause__
+        self._made += 1
+        wait_s = wait_before(self._made, failure.wait_s)
+        logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
+        return RetryDelta(self._made, wait_s, failure.reason)
+
+
+async def retried(attempt: Callable[[], Awaitable[T]], *, most: int) -> T:
     """Try until it succeeds, or trying again makes no sense any more.
 
     Parameters
     ----------
     attempt : callable
         Tries once, and raises a `Failure`.
-    retries : int
+    most : int
         Further tries after the first.
 
     Returns
@@ -70,17 +112,13 @@ async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int) -> T:
     NotebookAgentsError
         What the last failure is about.
     """
-    retry = 0
+    retries = Retries(most)
     while True:
         try:
             return await attempt()
-        except Failure as failure:
-            if retry >= failure.retries(retries):
-                raise failure.error from failure.__cause__
-            retry += 1
-            wait_s = wait_before(retry, failure.wait_s)
-            logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
-        await asyncio.sleep(wait_s)
+        except Failure as caught:
+            failure = caught
+        await asyncio.sleep(retries.after(failure).wait_s)
 
 
 def asked_wait(

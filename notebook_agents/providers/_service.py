@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -41,17 +40,15 @@ from notebook_agents.providers._listing import listed
 from notebook_agents.providers._reading import Reply, read_reply
 from notebook_agents.providers._refusals import object_in, refused
 from notebook_agents.providers._retry import (
+    Retries,
     asked_wait,
     may_retry,
     retried,
-    wait_before,
 )
 from notebook_agents.providers.base import Delta, ModelRequest, Provider, RetryDelta
 from notebook_agents.settings import get_settings
 
 __all__ = ["Access", "HttpProvider"]
-
-logger = logging.getLogger(__name__)
 
 OK = 200
 MOST_ERROR_BYTES = 2**20
@@ -168,7 +165,7 @@ class HttpProvider(Provider):
             If the service cannot be reached, refuses, or breaks off.
         """
         access = self._access()
-        retry = 0
+        retries = Retries(self.max_retries)
         while True:
             failure, has_spoken = None, False
             deltas = self._when_allowed(request, access)
@@ -182,13 +179,9 @@ class HttpProvider(Provider):
                 await deltas.aclose()
             if failure is None:
                 return
-            if has_spoken or retry >= failure.retries(self.max_retries):
-                raise failure.error from failure.__cause__
-            retry += 1
-            wait_s = wait_before(retry, failure.wait_s)
-            logger.info("%s; trying again in %.1f s", failure.reason, wait_s)
-            yield RetryDelta(retry, wait_s, failure.reason)
-            await asyncio.sleep(wait_s)
+            again = retries.after(failure, is_last=has_spoken)
+            yield again
+            await asyncio.sleep(again.wait_s)
 
     def _when_allowed(
         self, request: ModelRequest, access: Access
@@ -254,7 +247,7 @@ class HttpProvider(Provider):
                     place.count_in(reply)
                 return object_in(reply, facts)
 
-        return await retried(attempt, retries=max_retries)
+        return await retried(attempt, most=max_retries)
 
     def _in_line(
         self, access: Access, tokens: int
