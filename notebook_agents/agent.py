@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from notebook_agents.asking import Asking, ToolNames
 from notebook_agents.configuration import check_parts
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.events import Origin
 from notebook_agents.guardrails.guard import Check, Guards
 from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
 from notebook_agents.ledger import Ledger
+from notebook_agents.memory.conversation import Conversation
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.messages import to_dicts
 from notebook_agents.model_choice import ModelChoice
@@ -305,9 +307,7 @@ class Agent(Resumable[T], ModelChoice):
         """Start a run on the running loop."""
         # What runs comes with the first run, so that making an agent is quick.
         from notebook_agents.budget import meter_for
-        from notebook_agents.events import Origin
         from notebook_agents.journal import open_run
-        from notebook_agents.memory.conversation import Conversation
         from notebook_agents.run import Run
         from notebook_agents.turn import Turn
 

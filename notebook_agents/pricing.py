@@ -6,10 +6,11 @@ Nothing here guesses: what is not known is None.
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
-import importlib.util
 import logging
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ __all__ = ["ModelCall", "cost_of"]
 logger = logging.getLogger(__name__)
 
 PRICES = "genai_prices"
+LOOK_UP_SECONDS = 5.0
+"""How long it is remembered whether the list is installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +76,18 @@ async def cost_of(calls: Sequence[ModelCall]) -> float | None:
         return None
     if f"{PRICES}.data" in sys.modules or all(c.charged is not None for c in calls):
         return _total(calls)
-    if importlib.util.find_spec(PRICES) is None:
+    if not _is_installed(int(time.monotonic() / LOOK_UP_SECONDS)):
         return None
     return await asyncio.to_thread(_total, calls)  # loading the list takes a while
+
+
+@functools.lru_cache(maxsize=1)
+def _is_installed(period: int) -> bool:
+    """Tell whether the list is there; looking costs a twentieth of a short run."""
+    import importlib.util
+
+    del period  # the next one looks again: it may be installed from a cell
+    return importlib.util.find_spec(PRICES) is not None
 
 
 def _may_be_known(call: ModelCall) -> bool:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from notebook_agents import Agent, ScriptedProvider, call
+from notebook_agents import Agent, ScriptedProvider, call, pricing
 from notebook_agents.messages import Usage
 from notebook_agents.pricing import ModelCall, cost_of
 from notebook_agents.providers.base import ModelReply, Provider
@@ -74,6 +74,19 @@ def no_prices(monkeypatch):
         "importlib.util.find_spec",
         lambda name, *more: None if name == "genai_prices" else find(name, *more),
     )
+    pricing._is_installed.cache_clear()
+    yield
+    pricing._is_installed.cache_clear()
+
+
+def test_whether_there_are_prices_is_not_looked_up_after_each_run(
+    no_prices, monkeypatch
+):
+    looked = []
+    monkeypatch.setattr("importlib.util.find_spec", looked.append)
+    monkeypatch.setattr("notebook_agents.pricing.LOOK_UP_SECONDS", float("inf"))
+    assert [cost(a_call()) for _ in range(20)] == [None] * 20
+    assert looked == ["genai_prices"]
 
 
 def test_the_calls_of_a_run_are_added_up(prices):
