@@ -31,6 +31,12 @@ URL_NAMES = {
 }
 """Providers whose base URL may be set, and the variable it stands in."""
 OLLAMA_PORT = 11434
+_NAMES = (
+    *("NOTEBOOK_AGENTS_MODEL", "NOTEBOOK_AGENTS_APPROVE", "DEFAULT_PROVIDER"),
+    *("LLM_MODEL", "EMBED_MODEL", "CA_BUNDLE_PATH"),
+    *(name for names in KEY_NAMES.values() for name in names),
+    *URL_NAMES.values(),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -164,22 +170,29 @@ def _ollama_url(host: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {**_stripped(_dotenv()), **_stripped(os.environ)}
+    """Read what is asked for at each request, so no more than that."""
+    return {**_known(_dotenv()), **_known(os.environ)}
 
 
-def _stripped(values: Mapping[str, str]) -> dict[str, str]:
-    """Drop what is blank, so that it hides nothing."""
-    stripped = {name: value.strip() for name, value in values.items()}
-    return {name: value for name, value in stripped.items() if value}
+def _known(values: Mapping[str, str]) -> dict[str, str]:
+    """Pick our variables, but for blank ones, so that those hide nothing."""
+    return {
+        name: value
+        for name in _NAMES
+        if name in values and (value := values[name].strip())
+    }
 
 
 def _dotenv() -> Mapping[str, str]:
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        path = folder / ".env"
+    for path in _places(Path.cwd()):
         if path.is_file():
             return _read_dotenv(path, path.stat().st_mtime_ns)
     return {}
+
+
+@functools.lru_cache(maxsize=8)
+def _places(here: Path) -> tuple[Path, ...]:
+    return tuple(folder / ".env" for folder in (here, *here.parents))
 
 
 @functools.lru_cache(maxsize=8)
