@@ -96,9 +96,10 @@ class Conversation:
         if self._digested < 0:
             self._digest.update(encode(self._head))
             self._digested = 0
-        for message in self.messages[self._digested :]:
-            self._digest.update(encode(message))
-        self._digested = len(self.messages)
+        if new := self.messages[self._digested :]:
+            # Together, which takes less time, yet as if one came after the other.
+            self._digest.update(encode(new)[1:-1] + b",")
+            self._digested = len(self.messages)
         return self._digest.digest()
 
     def _take(self, message: Message, kept: Mapping[str, KeptBlocks]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -17,12 +17,12 @@ _FIT_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
+def encode(body: Mapping[str, Any] | Sequence[Any]) -> bytes:
     """Give the bytes of a body.
 
     Parameters
     ----------
-    body : mapping
+    body : mapping or sequence
         JSON values.
 
     Returns
