@@ -21,14 +21,18 @@ from notebook_agents.model_choice import ModelChoice
 from notebook_agents.options import (
     AskOptions,
     check_options,
-    checked_message,
     checked_output,
-    checked_retries,
-    checked_steps,
-    checked_tokens,
-    checked_tools,
+    rounds_of,
     split_params,
     typed_answer,
+)
+from notebook_agents.parts import (
+    checked_message,
+    checked_retries,
+    checked_steps,
+    checked_temperature,
+    checked_tokens,
+    checked_tool_calling,
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.lazy import Client, LazyProvider
@@ -36,6 +40,7 @@ from notebook_agents.providers.registry import register_provider
 from notebook_agents.reading import read_messages
 from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
+from notebook_agents.spelling import by_name
 from notebook_agents.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -51,12 +56,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent"]
 
-DEFAULT_ROUNDS = 3
-KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "params")
+KEPT = ("system_prompt", "prior_messages", "max_tool_rounds", "max_steps", "params")
 """Options that a run which is resumed has again; policies are not among them."""
 PRIOR = "prior_messages"
 
 
+@by_name
 class Agent(Resumable[T], ModelChoice):
     """A model, its tools and its memory.
 
@@ -156,7 +161,7 @@ class Agent(Resumable[T], ModelChoice):
     def __init__(
         self,
         client: Client | None = None,
-        tools: Iterable[Callable[..., Any]] = (),
+        tools: Iterable[Callable[..., Any]] | None = (),
         *,
         system_prompt: str | None = None,
         provider: str | BaseProvider | None = None,
@@ -191,10 +196,11 @@ class Agent(Resumable[T], ModelChoice):
             raise AgentConfigurationError(message)
         check_parts(
             name=name,
+            agent_id=agent_id,
             system_prompt=system_prompt,
             memory=memory,
+            parallel_tools=parallel_tools,
             budget=budget,
-            approval_timeout=approval_timeout,
             on_event=on_event,
         )
         self.name = name
@@ -204,9 +210,8 @@ class Agent(Resumable[T], ModelChoice):
         self.memory: MemoryBackend = (
             InMemoryStore().session() if memory is None else memory
         )
-        self.tool_calling = dict(tool_calling or {})
-        made = [_definition(function) for function in checked_tools(tools)]
-        self.tools: dict[str, ToolDefinition] = {each.name: each for each in made}
+        self.tool_calling = checked_tool_calling(tool_calling)
+        self.tools: dict[str, ToolDefinition] = _collected(tools)
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
         self.ledger = Ledger()
@@ -217,7 +222,7 @@ class Agent(Resumable[T], ModelChoice):
         self._output = checked_output(output_type)
         self._output_retries = checked_retries(output_retries)
         self._max_tokens = checked_tokens(max_tokens)
-        self._temperature = temperature
+        self._temperature = checked_temperature(temperature)
         self._max_steps = checked_steps(max_steps)
         self._parallel_tools = parallel_tools
         self.asking = Asking(
@@ -284,9 +289,10 @@ class Agent(Resumable[T], ModelChoice):
             Marked by ``@tool`` or not; replaces a tool of the same name, and an
             earlier version of the same function under another name.
         """
+        from notebook_agents.tools.derivation import to_tool_definition
         from notebook_agents.tools.redefinition import put
 
-        put(_definition(function), self.tools)
+        put(to_tool_definition(function), self.tools)
 
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
@@ -329,7 +335,7 @@ class Agent(Resumable[T], ModelChoice):
             tools=self._tools_now(),
             consent=self.asking.of_run(options, self.policy),
             history=self._history,
-            max_rounds=self._rounds(options.get("max_tool_rounds")),
+            max_rounds=rounds_of(options, self._max_steps),
             meter=meter_for(self._budget),
             journal=opened.journal,
             past=deque(opened.steps),
@@ -358,11 +364,6 @@ class Agent(Resumable[T], ModelChoice):
             self.last_run = run
         return run
 
-    def _rounds(self, asked: int | None) -> int:
-        if asked is not None:
-            return asked
-        return DEFAULT_ROUNDS if self._max_steps is None else self._max_steps - 1
-
     def _tools_now(self) -> dict[str, ToolDefinition]:
         if not self.tools:
             return {}
@@ -371,8 +372,10 @@ class Agent(Resumable[T], ModelChoice):
         return renewed(self.tools)
 
 
-def _definition(function: Callable[..., Any]) -> ToolDefinition:
+def _collected(tools: Any) -> dict[str, ToolDefinition]:
+    if tools == ():
+        return {}
     # Imported here, as is all about tools: many agents have none.
-    from notebook_agents.tools.derivation import to_tool_definition
+    from notebook_agents.tools.collection import collected
 
-    return to_tool_definition(function)
+    return collected(tools)

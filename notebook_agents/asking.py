@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from notebook_agents import checks
 from notebook_agents.approval import (
     Approver,
     Callback,
@@ -16,6 +18,7 @@ from notebook_agents.approval import (
 from notebook_agents.consent import Consent, Granted, may_need_consent, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
+from notebook_agents.parts import check_approver
 from notebook_agents.policy import ApprovalPolicy, Policy
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asking", "ToolNames"]
 
+NAME = "approval_tools"
 ToolNames = str | Callable[..., Any] | Iterable[str | Callable[..., Any]]
 
 
@@ -40,6 +44,11 @@ class Asking:
         do.
     timeout : float
         Seconds until a question without an answer counts as no.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If one of them is of another kind.
     """
 
     def __init__(
@@ -50,6 +59,12 @@ class Asking:
         tools: ToolNames | None,
         timeout: float,
     ) -> None:
+        if approver is not None:
+            check_approver("approver", approver)
+        if callback is not None:
+            checks.function("approval_callback", callback, "a name and arguments")
+        if timeout != math.inf:
+            checks.seconds("approval_timeout", timeout)
         self.approver = approver
         self._callback = callback
         self._tools = _names(tools)
@@ -149,7 +164,8 @@ class Asking:
 def _names(tools: ToolNames | None) -> frozenset[str] | None:
     if tools is None:
         return None
-    given = [tools] if isinstance(tools, str) or callable(tools) else tools
+    is_one = isinstance(tools, str) or callable(tools)
+    given: list[Any] = [tools] if is_one else checks.each(NAME, tools, "tools")
     return frozenset(
         each if isinstance(each, str) else _name_of(each) for each in given
     )

@@ -2,61 +2,61 @@
 
 from __future__ import annotations
 
-from notebook_agents.errors import AgentConfigurationError
+from typing import Any
+
+from notebook_agents import checks
+from notebook_agents.parts import check_memory
 
 __all__ = ["check_parts"]
 
 
-def check_parts(
-    *,
-    name: object,
-    system_prompt: object,
-    memory: object,
-    budget: object,
-    approval_timeout: object,
-    on_event: object,
-) -> None:
+def check_parts(*, name: object, **parts: Any) -> None:
     """Refuse parts of an agent that its first run would stumble over.
 
     Parameters
     ----------
-    name, system_prompt, memory, budget, approval_timeout, on_event : object
+    name : object
         As for `Agent`.
+    **parts : object
+        As there; None where they are left out.
 
     Raises
     ------
     AgentConfigurationError
         At the first that is of another kind.
     """
-    is_memory = memory is None or all(
-        callable(getattr(memory, method, None)) for method in ("add", "reset")
-    )
-    problems = {
-        f"name is text, not {name!r}.": isinstance(name, str),
-        f"system_prompt is text, not {system_prompt!r}.": system_prompt is None
-        or isinstance(system_prompt, str),
-        f"memory is one conversation, not {memory!r}: pass store.session(), or "
-        "open_session(name).": is_memory,
-        f"budget is a Budget, such as Budget(tokens=20_000), not {budget!r}.": budget
-        is None
-        or _is_budget(budget),
-        f"approval_timeout is a number of seconds above 0, not {approval_timeout!r}.": (
-            _is_positive(approval_timeout)
-        ),
-        f"on_event is a function that takes an event, not {on_event!r}.": on_event
-        is None
-        or callable(on_event),
-    }
-    for message, holds in problems.items():
-        if not holds:
-            raise AgentConfigurationError(message)
+    _check_name("name", name)
+    for part, value in parts.items():
+        if value is not None:
+            _CHECKS[part](part, value)
 
 
-def _is_budget(value: object) -> bool:
+def _check_name(part: str, name: object) -> None:
+    checks.not_blank(part, name)
+    if len(str(name).splitlines()) > 1:
+        checks.fail(f"{part} is {name!r}; it must be on one line.")
+
+
+def _check_prompt(part: str, prompt: object) -> None:
+    hint = " Call it: its text is what the agent takes." if callable(prompt) else ""
+    if hasattr(prompt, "read_text"):
+        hint = " Read the file: path.read_text()."
+    checks.text(part, prompt, hint)
+
+
+def _check_budget(part: str, budget: object) -> None:
     from notebook_agents.budget import Budget
 
-    return isinstance(value, Budget)
+    if not isinstance(budget, Budget):
+        given = checks.shown(budget)
+        checks.fail(f"{part} is a Budget, such as Budget(tokens=20_000), not {given}.")
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+_CHECKS = {
+    "agent_id": checks.not_blank,
+    "system_prompt": _check_prompt,
+    "memory": check_memory,
+    "budget": _check_budget,
+    "on_event": lambda part, value: checks.function(part, value, "an event"),
+    "parallel_tools": checks.flag,
+}

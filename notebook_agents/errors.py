@@ -7,7 +7,9 @@
     │   ├── MissingExtraError            an optional package is not installed
     │   ├── MissingFileError             a file that a setting names is not there
     │   ├── ModelNotFoundError           the named model or its weights are not there
-    │   └── ProviderSetupError           a provider lacks its key or its URL
+    │   ├── ProviderSetupError           a provider lacks its key or its URL
+    │   ├── UnknownOptionError           no option of that name; is a ``TypeError``
+    │   └── UnusableFileError            a file cannot be written there; an ``OSError``
     ├── AgentProviderError               the model service failed
     │   ├── NoModelAnsweredError         each of several models failed
     │   ├── ProviderAuthError            the key was refused
@@ -71,6 +73,8 @@ __all__ = [
     "ToolRejectedError",
     "ToolRetry",
     "ToolTimeoutError",
+    "UnknownOptionError",
+    "UnusableFileError",
 ]
 
 
@@ -125,6 +129,14 @@ class ModelNotFoundError(AgentConfigurationError):
 
 class ProviderSetupError(AgentConfigurationError):
     """A provider lacks the key or the URL that a request needs."""
+
+
+class UnknownOptionError(AgentConfigurationError, TypeError):
+    """A keyword that is none; the message says which one may have been meant."""
+
+
+class UnusableFileError(AgentConfigurationError, OSError):
+    """A file cannot be written where it was named."""
 
 
 class AgentProviderError(NotebookAgentsError, RuntimeError):

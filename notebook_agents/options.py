@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
+from notebook_agents import checks
 from notebook_agents.approval import Approver
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, UnknownOptionError
 from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.parts import (
+    TOOL_CALLING,
+    check_approver,
+    check_memory,
+    checked_namespace,
+    checked_params,
+)
 from notebook_agents.policy import Policy
+from notebook_agents.spelling import refuse_option
 
 if TYPE_CHECKING:
     from notebook_agents.structured import OutputType, TypedAnswer
@@ -23,9 +31,7 @@ __all__ = [
     "checked_params",
 ]
 
-NOT_FOR_PARAMS = ("messages", "model", "stream", "stream_options", "tools")
-"""What belongs to the run itself."""
-
+DEFAULT_ROUNDS = 3
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -43,6 +49,8 @@ class RunOptions(TypedDict, total=False):
     max_tool_rounds : int
         Most rounds of tool calls, 3 by default; one more model call may
         follow.
+    max_steps : int
+        Most model calls instead, as for `Agent`: one more than rounds.
     memory : MemoryBackend
         A conversation other than the agent's own.
     policy : str, mapping or ApprovalPolicy
@@ -65,6 +73,7 @@ class RunOptions(TypedDict, total=False):
     system_prompt: str
     prior_messages: Iterable[Mapping[str, Any]]
     max_tool_rounds: int
+    max_steps: int
     memory: MemoryBackend
     policy: Policy
     approver: Approver
@@ -86,63 +95,58 @@ class AskOptions(RunOptions, total=False):
 
 
 def check_options(options: AskOptions) -> None:
-    """Refuse a misspelt option, which would be ignored otherwise.
+    """Refuse what a run would ignore, or stumble over.
 
     Parameters
     ----------
     options : AskOptions
-        What was passed.
+        What was passed; None stands for what is left out.
 
     Raises
     ------
-    TypeError
-        If there is no option of that name, as for any function.
+    UnknownOptionError
+        If there is no option of that name.
+    AgentConfigurationError
+        If one is of another kind than it should be.
     """
-    unknown = sorted(options.keys() - AskOptions.__annotations__.keys())
-    if unknown:
-        known = ", ".join(AskOptions.__annotations__)
-        message = f"Unknown option {unknown[0]!r} of a run; known: {known}."
-        raise TypeError(message)
-
-
-def checked_steps(steps: int | None) -> int | None:
-    """Give a number of steps back, if an agent can work with it."""
-    if steps is not None and steps < 1:
-        message = f"max_steps is {steps}; an agent needs at least 1."
+    for name, value in options.items():
+        if name not in AskOptions.__annotations__:
+            _refuse(name)
+        if value is not None and name in _CHECKS:
+            _CHECKS[name](name, value)
+    if options.get("max_steps") and options.get("max_tool_rounds") is not None:
+        message = "max_steps and max_tool_rounds are two words for one limit; pass one."
         raise AgentConfigurationError(message)
-    return steps
 
 
-def checked_message(message: object) -> str:
-    """Give a message back, if it is text that says something."""
-    if not isinstance(message, str):
-        text = f"The message must be text, not {type(message).__name__}."
-        raise AgentConfigurationError(text)
-    if not message.strip():
-        text = "The message is empty. Write what the agent should do."
-        raise AgentConfigurationError(text)
-    return message
+def _refuse(name: str) -> NoReturn:
+    hint = _ELSEWHERE.get(name)
+    if hint is None:
+        refuse_option("A run", name, list(AskOptions.__annotations__))
+    message = f"A run has no option {name!r}: {hint}."
+    raise UnknownOptionError(message)
 
 
-def checked_tokens(tokens: Any) -> int:
-    """Give a token limit back, if there can be an answer within it."""
-    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
-        message = f"max_tokens is {tokens!r}; an answer needs at least 1."
-        raise AgentConfigurationError(message)
-    return int(tokens)
+def rounds_of(options: AskOptions, max_steps: int | None) -> int:
+    """Give the most rounds of tool calls of a run.
 
+    Parameters
+    ----------
+    options : AskOptions
+        What differs in this run.
+    max_steps : int or None
+        The most model calls of the agent.
 
-def checked_namespace(namespace: object) -> Mapping[str, Any]:
-    """Give the variables that calls may name back, if they have names."""
-    if not isinstance(namespace, Mapping):
-        kind = type(namespace).__name__
-        message = f'namespace={kind}: pass names, as in namespace={{"sales": sales}}.'
-        raise AgentConfigurationError(message)
-    return namespace
-
-
-_TOOL_CALLING = {"parallel_tool_calls", "tool_choice"}
-"""What counts as ``tool_calling`` also when it comes with a run's params."""
+    Returns
+    -------
+    int
+        One less than there may be model calls.
+    """
+    rounds = options.get("max_tool_rounds")
+    if rounds is not None:
+        return rounds
+    steps = options.get("max_steps") or max_steps
+    return DEFAULT_ROUNDS if steps is None else steps - 1
 
 
 def split_params(
@@ -163,47 +167,8 @@ def split_params(
         Sampling parameters, and tool calling.
     """
     rest = checked_params(params)
-    taken = {name: rest.pop(name) for name in _TOOL_CALLING & rest.keys()}
+    taken = {name: rest.pop(name) for name in TOOL_CALLING & rest.keys()}
     return rest, {**tool_calling, **taken}
-
-
-def checked_params(params: object) -> dict[str, Any]:
-    """Give a copy of sampling parameters, if they can be sent as such."""
-    if params is None:
-        return {}
-    if not isinstance(params, Mapping) or not all(isinstance(k, str) for k in params):
-        message = f'Pass params as a dict, {{"temperature": 0}}, not {params!r}.'
-        raise AgentConfigurationError(message)
-    taken = [name for name in NOT_FOR_PARAMS if name in params]
-    if taken:
-        message = f"params cannot set {taken[0]!r}: the run itself says what that is."
-        raise AgentConfigurationError(message)
-    if "max_tokens" in params:
-        checked_tokens(params["max_tokens"])
-    temperature = params.get("temperature")
-    if not (temperature is None or _is_number(temperature)):
-        message = f"temperature is {temperature!r}; it must be a number."
-        raise AgentConfigurationError(message)
-    try:
-        json.dumps(dict(params), allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        message = f"params cannot be written as JSON: {error}."
-        raise AgentConfigurationError(message) from error
-    return dict(params)
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value)
-
-
-def checked_retries(retries: int) -> int:
-    """Give a number of further tries back, if there can be so many."""
-    if retries < 0:
-        message = f"output_retries is {retries}; it must be 0 or more."
-        raise AgentConfigurationError(message)
-    return retries
 
 
 def checked_output(annotation: Any) -> OutputType | None:
@@ -228,16 +193,30 @@ def typed_answer(
     return TypedAnswer(kind, retries=retries)
 
 
-def checked_tools(tools: Iterable[Any]) -> Iterable[Any]:
-    """Give tools back, if they are several or none."""
-    if callable(tools) or isinstance(tools, str):
-        message = f"The tools of an agent are a list: Agent(..., [{_name(tools)}])."
-        raise AgentConfigurationError(message)
-    return tools
-
-
-def _name(tool: object) -> str:
-    return str(getattr(tool, "__name__", tool))
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "system_prompt": checks.text,
+    "max_tool_rounds": partial(checks.whole, least=0),
+    "max_steps": partial(checks.whole, least=1),
+    "memory": check_memory,
+    "approver": check_approver,
+    "namespace": lambda _, value: checked_namespace(value),
+}
+"""How options are looked at; the others are where they are used."""
+_ELSEWHERE = {
+    "session": "pass memory=open_session(name)",
+    "session_id": "pass memory=open_session(name)",
+    "timeout": "pass Agent(budget=Budget(seconds=...)), or use asyncio.timeout",
+    "stream": "call agent.stream(message)",
+    **dict.fromkeys(
+        ("temperature", "max_tokens", "top_p", "seed", "stop"),
+        'pass params={"temperature": 0}, and so on',
+    ),
+    **dict.fromkeys(
+        ("tools", "budget", "history", "approval_timeout", "approval_tools", "model"),
+        "it belongs to the agent, Agent(...)",
+    ),
+}
+"""What people look for among the options of a run, and where it is."""
 
 
 def spelled_out(method: F) -> F:

@@ -50,7 +50,7 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory
+        system_prompt, prior_messages, max_tool_rounds, max_steps, memory
             As in `RunOptions`.
         policy, approver, params, deps, namespace
             As there.
@@ -95,7 +95,7 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory
+        system_prompt, prior_messages, max_tool_rounds, max_steps, memory
             As in `RunOptions`.
         policy, approver, params, deps, namespace
             As there.
@@ -133,7 +133,7 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory
+        system_prompt, prior_messages, max_tool_rounds, max_steps, memory
             As in `RunOptions`.
         policy, approver, params, deps, namespace
             As there.
@@ -171,7 +171,7 @@ class Runnable(ABC, Generic[T]):
             What the agent should do.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
-        system_prompt, prior_messages, max_tool_rounds, memory
+        system_prompt, prior_messages, max_tool_rounds, max_steps, memory
             As in `RunOptions`.
         policy, approver, params, deps, namespace
             As there.

@@ -61,7 +61,9 @@ def test_a_later_tool_replaces_an_earlier_one_of_its_name():
     def other(a: int) -> int:
         return -a
 
-    agent = Agent(ScriptedProvider([]), [add, other])
+    with pytest.warns(UserWarning, match="Two tools are called 'add'") as warned:
+        agent = Agent(ScriptedProvider([]), [add, other])
+    assert warned[0].filename == __file__
     assert [t.func for t in agent.tools.values()] == [other]
 
 
@@ -345,8 +347,8 @@ async def test_one_agent_may_run_many_times_at_once():
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"name": 3}, "name is text"),
-        ({"system_prompt": 5}, "system_prompt is text"),
+        ({"name": 3}, "name is 3"),
+        ({"system_prompt": 5}, "system_prompt is 5"),
         ({"memory": "x.sqlite"}, "store.session"),
         ({"memory": InMemoryStore()}, "store.session"),
         ({"budget": 1000}, "Budget"),

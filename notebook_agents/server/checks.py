@@ -1,4 +1,4 @@
-"""Checks of settings: each gives one clear error for what cannot be right.
+"""Checks of the names and keys of a server, beside those of every setting.
 
 A setting that guards a server must never be taken for something wider than
 what was written, such as a text for the sequence of its characters.
@@ -6,12 +6,10 @@ what was written, such as a text for the sequence of its characters.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
 
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.checks import fail, not_blank, text
 
 __all__ = ["ENDPOINTS", "NEEDED"]
 
@@ -34,68 +32,24 @@ _WORD = re.compile(r"\*|[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
-def fail(message: str) -> NoReturn:
-    """Refuse a setting."""
-    raise AgentConfigurationError(message)
-
-
-def text(name: str, value: object) -> None:
-    """Refuse what is no text."""
-    if not isinstance(value, str):
-        fail(f"{name} is {value!r}; it must be a text.")
-
-
-def not_blank(name: str, value: object) -> None:
-    """Refuse what is no text, or an empty one."""
-    text(name, value)
-    if not str(value).strip():
-        fail(f"{name} is blank.")
-
-
-def flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool):
-        fail(f"{name} is {value!r}; it must be True or False.")
-
-
-def choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse what is none of the choices."""
-    if value not in choices:
-        fail(f"{name} is {value!r}; it must be one of {', '.join(choices)}.")
-
-
-def whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:
-    """Refuse what is no whole number in the range."""
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    if not (is_whole and least <= value <= (math.inf if most is None else most)):
-        limit = f"from {least} to {most}" if most is not None else f"{least} or more"
-        fail(f"{name} is {value!r}; it must be a whole number, {limit}.")
-
-
-def seconds(name: str, value: Any) -> None:
-    """Refuse what is no span of time."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value < math.inf:
-        fail(f"{name} is {value!r}; it must be a number of seconds above 0.")
-
-
-def texts(name: str, value: object) -> tuple[str, ...]:
-    """Give texts as a tuple; a single text is a tuple of one."""
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, Sequence | set | frozenset):
-        fail(f"{name} is {value!r}; it must be a list of texts.")
-    for each in value:
-        text(f"{name}: an entry", each)
-    return tuple(value)
-
-
 def words(name: str, values: Sequence[str]) -> tuple[str, ...]:
     """Give names of methods or headers, if they are such."""
     for value in values:
         if not _WORD.fullmatch(value):
             fail(f"{name}: {value!r} is no name of a method or header.")
     return tuple(values)
+
+
+def address(value: object) -> None:
+    """Refuse what is no address to listen on, as far as that can be seen."""
+    text("host", value)
+    written = str(value)
+    # Two colons and more are an address of IPv6.
+    if "/" in written or written != written.strip() or written.count(":") == 1:
+        fail(
+            f"host is {written!r}; write an address or a name alone, as '127.0.0.1'. "
+            "The port goes into port=."
+        )
 
 
 def host(name: str) -> str:

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.server import checks
+from notebook_agents.server import checks as own_checks
+from notebook_agents.spelling import by_name
 
 __all__ = ["CORSConfig", "ServerConfig"]
 
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug", "trace")
 
 
+@by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CORSConfig:
     """Which pages of other sites may call the server.
@@ -53,10 +56,10 @@ class CORSConfig:
 
     def __post_init__(self) -> None:
         origins = checks.texts("origins", self.origins)
-        object.__setattr__(self, "origins", tuple(map(checks.origin, origins)))
+        object.__setattr__(self, "origins", tuple(map(own_checks.origin, origins)))
         for name in ("allow_methods", "allow_headers", "expose_headers"):
             words = checks.texts(name, getattr(self, name))
-            object.__setattr__(self, name, checks.words(name, words))
+            object.__setattr__(self, name, own_checks.words(name, words))
         checks.flag("allow_credentials", self.allow_credentials)
         checks.whole("max_age", self.max_age, least=0)
         if self.allow_credentials and "*" in self.origins:
@@ -82,6 +85,7 @@ class CORSConfig:
         return "*" in self.origins or origin.lower() in self.origins
 
 
+@by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """How to serve an agent.
@@ -185,8 +189,8 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         hosts = checks.texts("allowed_hosts", self.allowed_hosts)
-        object.__setattr__(self, "allowed_hosts", tuple(map(checks.host, hosts)))
-        checks.keys(self.api_key, self.api_keys)
+        object.__setattr__(self, "allowed_hosts", tuple(map(own_checks.host, hosts)))
+        own_checks.keys(self.api_key, self.api_keys)
         # A copy: what is changed in it later would not have been checked.
         object.__setattr__(self, "api_keys", dict(self.api_keys))
         self._check_paths()
@@ -195,11 +199,13 @@ class ServerConfig:
         self._check_safety()
 
     def _check_paths(self) -> None:
-        names = [name for name in checks.ENDPOINTS if getattr(self, name) is not None]
-        if not set(names) >= set(checks.NEEDED):
-            message = f"{', '.join(checks.NEEDED)}: each of them needs a path."
+        names = [
+            name for name in own_checks.ENDPOINTS if getattr(self, name) is not None
+        ]
+        if not set(names) >= set(own_checks.NEEDED):
+            message = f"{', '.join(own_checks.NEEDED)}: each of them needs a path."
             raise AgentConfigurationError(message)
-        checks.paths({name: getattr(self, name) for name in names})
+        own_checks.paths({name: getattr(self, name) for name in names})
 
     def _check_numbers(self) -> None:
         checks.whole("port", self.port, least=0, most=65_535)
@@ -219,8 +225,15 @@ class ServerConfig:
             checks.seconds("sse_heartbeat_seconds", self.sse_heartbeat_seconds)
 
     def _check_texts(self) -> None:
-        for name in ("host", "title", "description", "api_version"):
+        for name in ("title", "description", "api_version"):
             checks.text(name, getattr(self, name))
+        own_checks.address(self.host)
+        cors: object = self.cors
+        if not isinstance(cors, CORSConfig | None):
+            checks.fail(f"cors is {cors!r}; it must be a CORSConfig(origins=[...]).")
+        for name in ("ssl_certfile", "ssl_keyfile"):
+            if getattr(self, name) is not None:
+                checks.not_blank(name, getattr(self, name))
         if self.default_user_id is not None:
             checks.not_blank("default_user_id", self.default_user_id)
         if self.approvals is not None:

@@ -6,8 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.spelling import by_name
 from notebook_agents.tools.definition import Approval, ToolDefinition, ToolOptions
-from notebook_agents.tools.derivation import attach, derive, to_tool_definition
+from notebook_agents.tools.derivation import (
+    attach,
+    check_callable,
+    derive,
+    to_tool_definition,
+)
 
 __all__ = ["tool"]
 
@@ -52,6 +58,7 @@ def tool(
 ) -> Callable[[F], F]: ...
 
 
+@by_name
 def tool(
     func: Any = None,
     /,
@@ -177,5 +184,6 @@ def _mark(func: Any, options: ToolOptions) -> Any:
             if value is not _DEFAULTS.get(key)
         }
         return to_tool_definition(func, **given)
+    check_callable(func)
     definition = derive(func, options)
     return func if attach(func, definition) else definition

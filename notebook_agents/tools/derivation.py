@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from notebook_agents.checks import shown
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.spelling import refuse_option
 from notebook_agents.tools.annotation import innermost
 from notebook_agents.tools.definition import (
     ToolDefinition,
@@ -251,24 +253,41 @@ def _written_name(func: Any) -> str:
 
 def check_callable(func: Any) -> None:
     """Refuse what is no function, and say what to pass."""
+    if isinstance(func, type) and _is_meant_as_object(func):
+        message = (
+            f"{func.__name__} is a class, and the model could do nothing with a new "
+            f"object of it. Pass an object, {func.__name__}(...), if it can be called, "
+            "or a method of one."
+        )
+        raise AgentConfigurationError(message)
     if callable(func):
         return
     hint = "Pass the function itself, as in tools=[search]"
+    if hasattr(func, "as_tool"):
+        hint = "Another agent is asked through a tool: tools=[agent.as_tool()]"
     if inspect.isawaitable(func):
         hint += ", without calling it"
         if inspect.iscoroutine(func):
             # Nobody will await it now, and Python would complain about that.
             func.close()
-    message = f"A tool is a function, not {type(func).__name__} {func!r:.80}. {hint}."
+    message = f"A tool is a function, not {type(func).__name__} {shown(func)}. {hint}."
     raise AgentConfigurationError(message)
+
+
+def _is_meant_as_object(kind: type) -> bool:
+    """Tell whether a class was passed where one of its objects was meant."""
+    if hasattr(kind, "as_tool") or any("__call__" in vars(k) for k in kind.__mro__):
+        return True
+    try:
+        return not inspect.signature(kind).parameters
+    except (TypeError, ValueError):
+        return False  # refused as soon as its parameters are asked for
 
 
 def _check_known(options: ToolOptions) -> None:
     unknown = options.keys() - ToolOptions.__annotations__.keys()
     if unknown:
-        known = ", ".join(ToolOptions.__annotations__)
-        message = f"A tool has no option {sorted(unknown)[0]!r}; there are {known}."
-        raise AgentConfigurationError(message)
+        refuse_option("A tool", sorted(unknown)[0], list(ToolOptions.__annotations__))
 
 
 def _warn(message: str, func: Any) -> None:
