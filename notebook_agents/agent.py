@@ -318,7 +318,9 @@ class Agent(Resumable[T], ModelChoice):
         from notebook_agents.turn import Turn
 
         check_options(options)
-        self.asking.check(self.name, self.tools)
+        consent = self.asking.of_run(
+            options, self.policy, agent=self.name, names=self.tools
+        )
         memory, system_prompt = options.get("memory"), options.get("system_prompt")
         given, prior = options.get(PRIOR), None
         settings = {name: options.get(name) for name in KEPT if name in options}
@@ -333,7 +335,7 @@ class Agent(Resumable[T], ModelChoice):
             prompt=checked_message(opened.prompt),
             provider=self._model.get(),
             tools=self._tools_now(),
-            consent=self.asking.of_run(options, self.policy),
+            consent=consent,
             history=self._history,
             max_rounds=rounds_of(options, self._max_steps),
             meter=meter_for(self._budget),

@@ -12,15 +12,20 @@ import contextlib
 import contextvars
 import inspect
 import threading
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from notebook_agents.decisions import Allow, Always, Decision, Deny, Respond, Stop
+from notebook_agents.decisions import (
+    Allow,
+    Always,
+    ApprovalRequest,
+    Decision,
+    Deny,
+    Respond,
+    Stop,
+)
 from notebook_agents.errors import ToolArgumentsError
-from notebook_agents.identifiers import new_id
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
 
@@ -38,54 +43,6 @@ __all__ = [
 ]
 
 Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
-    """One call that needs consent.
-
-    Parameters
-    ----------
-    id : str
-        Identifier of the request.
-    run_id, call_id : str
-        The run, and the call within it.
-    agent : str
-        Name of the agent that wants to call.
-    tool : str
-        Name of the tool.
-    args : mapping
-        The arguments, as JSON values.
-    description : str
-        What the tool says it does.
-    risk : str or None
-        ``read``, ``write``, ``network``, ``code`` or ``money``, if known.
-    schema : mapping
-        JSON Schema of the arguments.
-    requested_at, expires_at : float
-        Seconds since the epoch.
-    """
-
-    id: str = field(default_factory=lambda: new_id()[:12])
-    run_id: str
-    call_id: str
-    agent: str
-    tool: str
-    args: Mapping[str, Any]
-    description: str = ""
-    risk: str | None = None
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    requested_at: float = field(default_factory=time.time)
-    expires_at: float = float("inf")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the parts that a reader of events needs."""
-        return {
-            "id": self.id,
-            "risk": self.risk,
-            "description": self.description,
-            "expires": self.expires_at,
-        }
 
 
 Check = Callable[[Mapping[str, Any]], Any]
@@ -255,7 +212,7 @@ class NobodyApprover:
             f"{tool} needs approval and nobody is there to ask; "
             f"to allow it, pass {self._flag}"
         )
-        pending.decide(Deny(reason), by="policy")
+        pending.decide(Deny(pending.request.explained(reason)), by="policy")
 
 
 async def settle(

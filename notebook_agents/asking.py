@@ -20,6 +20,7 @@ from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
 from notebook_agents.parts import check_approver
 from notebook_agents.policy import ApprovalPolicy, Policy
+from notebook_agents.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from notebook_agents.tools.definition import ToolDefinition
@@ -70,43 +71,26 @@ class Asking:
         self._tools = _names(tools)
         self._timeout = timeout
         self._granted = Granted()
+        self._others: frozenset[str] = frozenset()
 
     @property
     def _asks_all(self) -> bool:
         return self._callback is not None and self._tools is None
 
-    def among(self, names: Iterable[str]) -> Asking:
-        """Give the same for an agent that has only some of the tools."""
+    def within(self, names: Iterable[str]) -> Asking:
+        """Give the same for an agent that has only some tools of those names."""
         other = copy.copy(self)
-        if self._tools is not None:
-            other._tools = self._tools & frozenset(names)  # noqa: SLF001 - of the same class
+        other._others = frozenset(names)  # noqa: SLF001 - of the same class
         return other
 
-    def check(self, agent: str, names: Collection[str]) -> None:
-        """Refuse a name that is no tool: its call would run without a question.
-
-        Parameters
-        ----------
-        agent : str
-            Name of the agent.
-        names : collection of str
-            Its tools.
-
-        Raises
-        ------
-        AgentConfigurationError
-            With the tools there are.
-        """
-        unknown = sorted((self._tools or frozenset()).difference(names))
-        if unknown:
-            known = ", ".join(names) or "none"
-            message = (
-                f"approval_tools names {unknown[0]!r}, but {agent} has no such tool; "
-                f"its tools: {known}."
-            )
-            raise AgentConfigurationError(message)
-
-    def of_run(self, options: RunOptions, policy: Policy | None) -> Consent:
+    def of_run(
+        self,
+        options: RunOptions,
+        policy: Policy | None,
+        *,
+        agent: str,
+        names: Collection[str],
+    ) -> Consent:
         """Give how one run decides about calls that need consent.
 
         Parameters
@@ -115,19 +99,33 @@ class Asking:
             What differs in this run.
         policy : str, mapping, ApprovalPolicy or None
             That of the agent.
+        agent : str
+            Name of the agent.
+        names : collection of str
+            Its tools.
 
         Returns
         -------
         Consent
             What people allowed before is common to all runs.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If something names a tool that there is not: its call would run
+            without a question.
         """
         approver = self.approver or options.get("approver")
         if self._callback is not None:
             approver = CallbackApprover(self._callback)
         own = ApprovalPolicy.of(policy)
+        in_force = ApprovalPolicy.of(options.get("policy")).over(own)
+        known = self._others.union(names)
+        _refuse(f"approval_tools of {agent}", self._tools or frozenset(), known)
+        _refuse(f"policy of {agent}", in_force.names, known)
         return Consent(
             approver=approver or enclosing_approver() or NobodyApprover(),
-            policy=ApprovalPolicy.of(options.get("policy")).over(own),
+            policy=in_force,
             timeout=self._timeout,
             tools=self._tools,
             asks_all=self._asks_all,
@@ -159,6 +157,19 @@ class Asking:
             self._asks_all or tool.name in (self._tools or ()) or may_need_consent(tool)
             for tool in tools
         )
+
+
+def _refuse(what: str, named: frozenset[str], known: frozenset[str]) -> None:
+    """Refuse a name that is no tool: what is said about it would have no effect."""
+    unknown = sorted(named - known)
+    if unknown:
+        name = unknown[0]
+        tools = ", ".join(sorted(known)) or "none"
+        message = (
+            f"The {what} names {name!r}, which is no tool of it.{did_you_mean(name, known)} "
+            f"Its tools: {tools}."
+        )
+        raise AgentConfigurationError(message)
 
 
 def _names(tools: ToolNames | None) -> frozenset[str] | None:

@@ -63,6 +63,8 @@ class PreparedCall:
         Why the call cannot run.
     ruling : {"allow", "ask", "deny"} or None
         What the policy says about it; None where it needs no consent.
+    note : str
+        What was wrong with the rule that should have said so.
     result : str
         What the model will read.
     past : PastCall or None
@@ -81,6 +83,7 @@ class PreparedCall:
     bound: BoundCall | None = None
     error: ToolError | None = None
     ruling: Ruling | None = None
+    note: str = ""
     result: str = CANCELLED
     past: PastCall | None = None
     decision: Decision | None = None
@@ -154,8 +157,8 @@ def prepare(
         bound = definition.bind(call.arguments, turn.around.variables)
     except ToolArgumentsError as error:
         return PreparedCall(_valid(call), definition, error=error)
-    ruling = turn.consent.ruling(definition, bound.values)
-    return PreparedCall(_valid(call), definition, bound, ruling=ruling)
+    ruling, note = turn.consent.ruling(definition, bound.values)
+    return PreparedCall(_valid(call), definition, bound, ruling=ruling, note=note)
 
 
 async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
@@ -274,8 +277,9 @@ async def _consent(
         agent=turn.origin.agent,
         call_id=prepared.call.id,
         args=bound.values,
+        note=prepared.note,
     )
-    decided = consent.without_asking(definition, bound.values, prepared.ruling or "ask")
+    decided = consent.without_asking(definition, request, prepared.ruling or "ask")
     if decided is None:
         rebind = partial(definition.rebind, variables=turn.around.variables)
         pending = consent.open.add(request, rebind)

@@ -18,7 +18,7 @@ from notebook_agents.approval import (
     PendingApproval,
     settle,
 )
-from notebook_agents.policy import ApprovalPolicy, Ruling
+from notebook_agents.policy import ApprovalPolicy, Ruling, failed
 from notebook_agents.settings import get_settings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Consent:
 
     def ruling(
         self, definition: ToolDefinition, args: Mapping[str, Any]
-    ) -> Ruling | None:
+    ) -> tuple[Ruling | None, str]:
         """Tell whether a call with these arguments needs consent.
 
         Parameters
@@ -123,31 +123,33 @@ class Consent:
 
         Returns
         -------
-        {"allow", "ask", "deny"} or None
+        tuple of ({"allow", "ask", "deny"} or None) and str
             What a rule says, ``"ask"`` where consent is needed and no rule
-            says more, None where none is needed.
+            says more, None where none is needed. Then, where a rule failed,
+            what to tell whoever is asked.
         """
-        rule = self.policy.ruling(definition.name, args)
+        rule, note = self.policy.ruled(definition.name, args)
         if rule in {"ask", "deny"}:
-            return rule
-        if not self._is_needed(definition, args):
-            return None
-        return rule or "ask"
+            return rule, note
+        is_needed, note = self._is_needed(definition, args)
+        return (rule or "ask", note) if is_needed else (None, "")
 
-    def _is_needed(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+    def _is_needed(
+        self, definition: ToolDefinition, args: Mapping[str, Any]
+    ) -> tuple[bool, str]:
         """Tell what tool and agent say, without the rules; yes if that fails."""
         if self.asks_all or definition.name in (self.tools or ()):
-            return True
+            return True, ""
         rule = definition.approval
         if not callable(rule):
-            return may_need_consent(definition)
+            return may_need_consent(definition), ""
         try:
-            return bool(rule(dict(args)))
-        except Exception:  # noqa: BLE001 - a rule that fails never allows
-            return True
+            return bool(rule(dict(args))), ""
+        except Exception as error:  # noqa: BLE001 - a rule that fails never allows
+            return True, failed(f"The approval rule of {definition.name}", error)
 
     def without_asking(
-        self, definition: ToolDefinition, args: Mapping[str, Any], ruling: Ruling
+        self, definition: ToolDefinition, request: ApprovalRequest, ruling: Ruling
     ) -> tuple[Decision, str] | None:
         """Decide, and say who did; None when a person must be asked.
 
@@ -155,8 +157,8 @@ class Consent:
         ----------
         definition : ToolDefinition
             The tool.
-        args : mapping
-            The arguments, as JSON values.
+        request : ApprovalRequest
+            What a person would be asked.
         ruling : {"allow", "ask", "deny"}
             As `ruling` gave it.
 
@@ -172,12 +174,13 @@ class Consent:
         if "allow" in {ruling, mode}:
             return Allow(), "policy"
         if mode == "ask":
-            is_granted = self.granted.has(self.person, definition, args)
+            is_granted = self.granted.has(self.person, definition, request.args)
             return (Allow(), "session") if is_granted else None
-        if mode == "deny":
-            return Deny("the policy is to deny"), "policy"
-        rule = f'policy={{"{definition.name}": "allow"}}'
-        return Deny(f"no rule of the policy allows it, as {rule} would"), "policy"
+        reason = "the policy is to deny"
+        if mode == "policy":
+            rule = f'policy={{"{definition.name}": "allow"}}'
+            reason = f"no rule of the policy allows it, as {rule} would"
+        return Deny(request.explained(reason)), "policy"
 
     async def ask(
         self, pending: PendingApproval, definition: ToolDefinition

@@ -1,16 +1,22 @@
-"""What can be decided about a call that needs consent."""
+"""A call that needs consent: what is asked, and what can be decided."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.identifiers import new_id
+from notebook_agents.spelling import by_name
 
 __all__ = [
     "Allow",
     "Always",
+    "ApprovalRequest",
     "Decision",
     "Deny",
     "Respond",
@@ -21,6 +27,63 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """One call that needs consent.
+
+    Parameters
+    ----------
+    id : str
+        Identifier of the request.
+    run_id, call_id : str
+        The run, and the call within it.
+    agent : str
+        Name of the agent that wants to call.
+    tool : str
+        Name of the tool.
+    args : mapping
+        The arguments, as JSON values.
+    description : str
+        What the tool says it does.
+    risk : str or None
+        ``read``, ``write``, ``network``, ``code`` or ``money``, if known.
+    schema : mapping
+        JSON Schema of the arguments.
+    note : str
+        Why a person has to be asked, where a rule failed that should decide.
+    requested_at, expires_at : float
+        Seconds since the epoch.
+    """
+
+    id: str = field(default_factory=lambda: new_id()[:12])
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    args: Mapping[str, Any]
+    description: str = ""
+    risk: str | None = None
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    requested_at: float = field(default_factory=time.time)
+    expires_at: float = float("inf")
+
+    def explained(self, text: str) -> str:
+        """Put the note, if there is one, before what is said about the call."""
+        return f"{self.note} {text}" if self.note else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the parts that a reader of events needs."""
+        return {
+            "id": self.id,
+            "risk": self.risk,
+            "description": self.description,
+            "expires": self.expires_at,
+            "note": self.note,
+        }
+
+
+@by_name
 @dataclass(frozen=True, slots=True)
 class Allow:
     """Run the call.
@@ -34,7 +97,13 @@ class Allow:
     kind = "allow"
     args: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        given: object = self.args
+        if not isinstance(given, Mapping | None):
+            checks.fail(f"Allow takes all the arguments as a dict, not {given!r}.")
 
+
+@by_name
 @dataclass(frozen=True, slots=True)
 class Always:
     """Run the call, and later ones like it without asking.
@@ -63,11 +132,12 @@ class Always:
     until: float | None = None
 
     def __post_init__(self) -> None:
-        if self.scope not in {"tool", "call"}:
-            message = f"scope is {self.scope!r}; it must be 'tool' or 'call'."
-            raise AgentConfigurationError(message)
+        checks.choice("scope", self.scope, ("tool", "call"))
+        if self.until is not None and self.until != math.inf:
+            checks.number("until", self.until)
 
 
+@by_name
 @dataclass(frozen=True, slots=True)
 class Deny:
     """Do not run the call; the model is told the reason and may go on."""
@@ -75,7 +145,11 @@ class Deny:
     kind = "deny"
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        checks.text("reason", self.reason)
 
+
+@by_name
 @dataclass(frozen=True, slots=True)
 class Respond:
     """Do not run the call; a person answers in its place.
@@ -104,6 +178,7 @@ class Respond:
     text: str
 
     def __post_init__(self) -> None:
+        checks.text("text", self.text)
         if not self.text.strip():
             message = "Respond needs a text: what the model reads as the result."
             raise AgentConfigurationError(message)

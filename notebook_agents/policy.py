@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from inspect import iscoroutinefunction
+from textwrap import shorten
 from typing import Any, Literal
 
+from notebook_agents.checks import shown
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.settings import APPROVE_MODES as MODES
+from notebook_agents.spelling import by_name
 
 __all__ = ["MODES", "ApprovalPolicy", "Mode", "Policy", "Rule", "Ruling"]
 
@@ -24,8 +28,11 @@ Ruling = Literal["allow", "ask", "deny"]
 RULINGS: tuple[str, ...] = ("allow", "ask", "deny")
 Rule = Ruling | Callable[[dict[str, Any]], Ruling]
 """What is to be done, or a function of the arguments that says so."""
+LONGEST_WORDS = 300
+"""How much of the words of an error a question repeats, in characters."""
 
 
+@by_name
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
     """Rules about tools, and a mode for what they leave open.
@@ -39,7 +46,8 @@ class ApprovalPolicy:
         By tool name or pattern (``*``, ``?``, ``[a-z]``), the first that fits
         counts: ``"allow"``, ``"ask"``, ``"deny"``, or a function of the
         arguments that returns one of them. A function that fails, or returns
-        anything else, asks.
+        anything else, asks, and the question says so. A name without a pattern
+        has to be that of a tool, else no run begins.
     mode : {"ask", "policy", "allow", "deny"}, optional
         How calls are decided that need consent and have no rule. Left out, the
         environment variable ``NOTEBOOK_AGENTS_APPROVE`` says so, else a person
@@ -73,14 +81,15 @@ class ApprovalPolicy:
             message = f"policy is {self.mode!r}; it must be one of {', '.join(MODES)}, "
             message += 'or rules such as {"read_*": "allow"}.'
             raise AgentConfigurationError(message)
-        given: Mapping[Any, Any] = self.rules
+        given: object = self.rules
+        if not isinstance(given, Mapping):
+            message = (
+                'The rules of a policy are a dict such as {"read_*": "allow"}, '
+                f"not {shown(given)}; a word alone is ApprovalPolicy(mode=...)."
+            )
+            raise AgentConfigurationError(message)
         for pattern, rule in given.items():
-            if not isinstance(pattern, str) or not (callable(rule) or rule in RULINGS):
-                message = (
-                    f"The rule {pattern!r}: {rule!r} needs the name of a tool and one "
-                    f"of {', '.join(RULINGS)}, or a function that returns one."
-                )
-                raise AgentConfigurationError(message)
+            _check_rule(pattern, rule)
         object.__setattr__(self, "rules", dict(self.rules))
 
     @classmethod
@@ -139,10 +148,32 @@ class ApprovalPolicy:
         {"allow", "ask", "deny"} or None
             None where no rule fits.
         """
+        return self.ruled(tool, args)[0]
+
+    def ruled(self, tool: str, args: Mapping[str, Any]) -> tuple[Ruling | None, str]:
+        """Give what the rules say about a call, and what is wrong with the rule.
+
+        Parameters
+        ----------
+        tool : str
+            Its name.
+        args : mapping
+            The arguments, as JSON values.
+
+        Returns
+        -------
+        tuple of ({"allow", "ask", "deny"} or None) and str
+            The text is for the person who is asked; empty where all is well.
+        """
         for pattern, rule in self.rules.items():
             if fnmatchcase(tool, pattern):
-                return _applied(rule, args)
-        return None
+                return _applied(pattern, rule, args)
+        return None, ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The tools that rules name without a pattern."""
+        return frozenset(name for name in self.rules if not _WILD & set(name))
 
 
 Policy = Mode | Mapping[str, Rule] | ApprovalPolicy
@@ -150,11 +181,34 @@ Policy = Mode | Mapping[str, Rule] | ApprovalPolicy
 _OPEN = ApprovalPolicy()
 
 
-def _applied(rule: Rule, args: Mapping[str, Any]) -> Ruling:
+_WILD = frozenset("*?[")
+
+
+def _check_rule(pattern: object, rule: object) -> None:
+    is_one = callable(rule) or (isinstance(rule, str) and rule in RULINGS)
+    if not isinstance(pattern, str) or not is_one or iscoroutinefunction(rule):
+        message = (
+            f"The rule {pattern!r}: {rule!r} needs the name of a tool and one of "
+            f"{', '.join(RULINGS)}, or a plain function that returns one."
+        )
+        raise AgentConfigurationError(message)
+
+
+def _applied(pattern: str, rule: Rule, args: Mapping[str, Any]) -> tuple[Ruling, str]:
     if not callable(rule):
-        return rule
+        return rule, ""
     try:
-        said = rule(dict(args))
-    except Exception:  # noqa: BLE001 - a rule that fails never allows
-        return "ask"
-    return said if said in RULINGS else "ask"
+        said: object = rule(dict(args))
+    except Exception as error:  # noqa: BLE001 - a rule that fails never allows
+        return "ask", failed(f"The rule {pattern!r} of the policy", error)
+    if isinstance(said, str) and said in RULINGS:
+        ruling: Any = said
+        return ruling, ""
+    known = ", ".join(RULINGS)
+    return "ask", f"The rule {pattern!r} returned {shown(said)}, none of {known}."
+
+
+def failed(rule: str, error: Exception) -> str:
+    """Say that a rule failed, to the person who is asked in its place."""
+    words = shorten(f"{type(error).__name__}: {error}", LONGEST_WORDS)
+    return f"{rule} failed: {words}."

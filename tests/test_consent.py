@@ -112,11 +112,26 @@ async def test_a_tool_that_needs_consent_may_be_named_by_its_function():
     assert person.asked == ["work", "work"]
 
 
-async def test_a_name_that_is_no_tool_is_refused_before_anything_runs():
-    agent = agent_with(agent={"approval_tools": ["wrok"]})
-    with pytest.raises(AgentConfigurationError, match=r"'wrok'.*its tools: work"):
-        await agent.run("go")
+@pytest.mark.parametrize("way", ["approval_tools", "policy", "policy of the run"])
+async def test_a_name_that_is_no_tool_is_refused_before_anything_runs(way):
+    """What it says would have no effect, and nobody would know."""
+    rules = {"policy": {"wrok": "deny"}}
+    parts = {"approval_tools": {"approval_tools": ["wrok"]}, "policy": rules}.get(way)
+    agent = agent_with(agent=parts or {})
+    with pytest.raises(AgentConfigurationError, match=r"'wrok'.*Did you mean 'work'"):
+        await agent.run("go", **({} if parts else rules))
     assert agent._model.get().requests == []
+
+
+async def test_a_rule_may_be_made_before_the_tool_that_it_names():
+    async def pay() -> str:
+        return "paid"
+
+    agent = agent_with(agent={"policy": {"pay": "deny", "send_*": "deny"}})
+    with pytest.raises(AgentConfigurationError, match="'pay'"):
+        await agent.run("go")
+    agent.add_tool(pay)
+    assert await content(agent) == "done"
 
 
 # ------------------------------------------------------------ policies
@@ -228,8 +243,8 @@ async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
         ({"work": "allow"}, False),
         ({"wo*": "allow"}, False),
         ({"[vw]ork": "allow"}, False),
-        ({"Work": "allow"}, True),
-        ({"other": "allow"}, True),
+        ({"Work*": "allow"}, True),
+        ({"other*": "allow"}, True),
         ({"wor?": "ask", "work": "allow"}, True),
         ({"work": lambda args: "allow" if args["x"] < 10 else "ask"}, False),
         ({"work": lambda args: "ask" if args["x"] < 10 else "allow"}, True),
@@ -240,6 +255,48 @@ async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
 async def test_the_first_rule_that_fits_decides_whether_to_ask(rules, asks):
     options = {"approval": True, "args": {"x": 2}}
     assert await was_asked(agent={"policy": rules}, **options) is asks
+
+
+@pytest.mark.parametrize(
+    ("parts", "note"),
+    [
+        (
+            {"approval": lambda args: args["amount"] > 5},
+            "The approval rule of work failed: KeyError: 'amount'.",
+        ),
+        (
+            {"agent": {"policy": {"wo*": lambda _: int("x" * 900)}}},
+            "The rule 'wo*' of the policy failed: ValueError: invalid literal",
+        ),
+        (
+            {"agent": {"policy": {"work": lambda _: "yes"}}},
+            "The rule 'work' returned 'yes', none of allow, ask, deny.",
+        ),
+    ],
+)
+async def test_the_question_says_that_a_rule_failed(parts, note):
+    """Else nobody knows why it is asked, or that the rule never works."""
+    person = Person()
+    agent = agent_with(person=person, args={"x": 2}, **parts)
+    result = await agent.run("go")
+    [event] = [e for e in result.events if e.event == "waiting_for_approval"]
+    assert event.request["note"].startswith(note)
+    assert len(event.request["note"]) < 400
+
+
+@pytest.mark.parametrize("policy", [None, "deny", "policy"])
+async def test_a_denial_without_anybody_says_that_a_rule_failed(policy):
+    agent = agent_with(approval=lambda _: 1 / 0)
+    said = await content(agent, policy=policy)
+    assert "The approval rule of work failed: ZeroDivisionError" in said
+
+
+def test_an_async_rule_of_a_policy_is_refused_at_once():
+    async def rule(args):
+        return "allow"
+
+    with pytest.raises(AgentConfigurationError, match="plain function"):
+        agent_with(agent={"policy": {"work": rule}})
 
 
 async def test_a_rule_may_ask_about_a_tool_that_asks_nothing_itself():
@@ -431,5 +488,5 @@ def test_an_answer_without_text_is_refused():
 
 
 def test_always_of_an_unknown_scope_is_refused():
-    with pytest.raises(AgentConfigurationError, match="'tool' or 'call'"):
+    with pytest.raises(AgentConfigurationError, match="one of tool, call"):
         Always(scope="day")

@@ -82,7 +82,7 @@ def _row(request: ApprovalRequest) -> dict[str, Any]:
             # A question about a budget has none: there is nothing to answer in its
             # place, and nothing that could be said once for all.
             "isCall": bool(request.call_id),
-            "description": request.description,
+            "description": request.explained(request.description),
             "risk": request.risk or "",
             # All as text: the order stays, and a number keeps its digits.
             "fields": fields_of(request.schema, request.args),

@@ -91,6 +91,7 @@ def _shown(pending: PendingApproval) -> str:
         f"{request.id}  {request.agent} asks to run {request.tool}",
         request.risk or "",
         f"{minutes}:{seconds:02} left" if math.isfinite(left) else "",
+        request.note,
     ]
     line = " · ".join(part for part in parts if part)
     args = capped(arguments_text(request.args)) if request.args else "no arguments"

@@ -93,7 +93,7 @@ class InputBox:
         waiter = cell_waiter()
         if waiter is None or not self.is_there():
             call = f"{pending.request.agent} asks to run {_call(pending.request)}."
-            print(f"{call} {kernel.how_to_answer()}")  # noqa: T201
+            print(f"{_noted(pending.request, call)} {kernel.how_to_answer()}")  # noqa: T201
             await pending.wait()
             return
         if all(each.decision for each in self._calls):
@@ -167,7 +167,8 @@ class _Dialog:
         choices = ["[y]es", *others, "[a]lways", "[N]o", "[e]dit", "[r]espond", *view]
         if not self._pending.request.call_id:  # a question about the budget
             choices = ["[y]es", "[N]o", "[e]dit"]
-        return f"{number}Run {call}? {', '.join(choices)}, [q]uit the run: "
+        question = f"{number}Run {call}? {', '.join(choices)}, [q]uit the run: "
+        return _noted(self._pending.request, question)
 
     def _waiting(self) -> list[PendingApproval]:
         return [each for each in self._calls if each.decision is None]
@@ -226,6 +227,11 @@ def _object(text: str) -> Mapping[str, Any]:
         message = 'Write a JSON object, such as {"n": 1}.'
         raise ToolArgumentsError(message)
     return value
+
+
+def _noted(request: ApprovalRequest, question: str) -> str:
+    """Say first, on a line of its own, what was wrong with a rule."""
+    return f"{_printable(request.note)}\n{question}" if request.note else question
 
 
 def _call(request: ApprovalRequest) -> str:

@@ -192,7 +192,7 @@ def _with_tools(agent: Agent, names: list[str]) -> Agent:
         raise UsageError(message)
     other = copy.copy(agent)
     other.tools = {name: agent.tools[name] for name in names}
-    other.asking = agent.asking.among(names)
+    other.asking = agent.asking.within(agent.tools)
     return other
 
 

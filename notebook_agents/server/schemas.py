@@ -145,6 +145,7 @@ class ApprovalView(BaseModel):
     args: dict[str, Any]
     description: str
     risk: str | None
+    note: str = Field(description="Why it is asked, where a rule failed.")
     requested_at: float
     expires_at: float
 
