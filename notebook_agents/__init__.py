@@ -11,6 +11,7 @@ its first use.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from notebook_agents._version import __version__
@@ -240,7 +241,7 @@ def __getattr__(name: str) -> Any:
         module = require(_THEIRS[name], extra="server")
     else:
         message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     value = getattr(module, name)
     globals()[name] = value
     return value

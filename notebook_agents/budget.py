@@ -9,15 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.history.groups import estimate_tokens
 from notebook_agents.messages import CHARACTERS_A_TOKEN
 from notebook_agents.pricing import ModelCall, cost_of
 from notebook_agents.providers.base import BaseProvider, ModelRequest
+from notebook_agents.spelling import by_name
 
 __all__ = ["Budget", "Crossing", "Meter", "enclosing_meter", "meter_for", "spend_like"]
 
 
+@by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What one run may spend, the runs of agents that it asks included.
@@ -37,7 +40,7 @@ class Budget:
     Raises
     ------
     AgentConfigurationError
-        If a limit is not more than zero.
+        If a limit is no number above 0.
 
     Notes
     -----
@@ -65,7 +68,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in self.limits():
-            if not limit > 0:
+            checks.number(name, limit)
+            if limit <= 0:
                 message = f"{name} is {limit}; a budget must be more than 0."
                 raise AgentConfigurationError(message)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -20,6 +22,7 @@ __all__ = [
     "function",
     "not_blank",
     "number",
+    "path",
     "seconds",
     "shown",
     "text",
@@ -32,9 +35,9 @@ LONGEST = 80
 """Most characters of a value that a message repeats."""
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, cause: BaseException | None = None) -> NoReturn:
     """Refuse what a user passed."""
-    raise AgentConfigurationError(message)
+    raise AgentConfigurationError(message) from cause
 
 
 def shown(value: object) -> str:
@@ -112,10 +115,16 @@ def function(name: str, value: object, takes: str) -> None:
         fail(f"{name} is {shown(value)}; it must be a function that takes {takes}.")
 
 
+def path(name: str, value: Any) -> Path:
+    """Give the path that was passed, with the home folder written out."""
+    is_path = isinstance(value, str | os.PathLike)
+    if not is_path or not isinstance(os.fspath(value), str) or "\0" in str(value):
+        fail(f"{name} is {shown(value)}; it must be the path of a file.")
+    return Path(value).expanduser()
+
+
 def each(name: str, value: object, what: str) -> list[Any]:
-    """Give what was passed as a list; None is none, and one thing is refused."""
-    if value is None:
-        return []
+    """Give what was passed as a list, if it is several things or none."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         fail(f"{name} is {shown(value)}; it must be a list of {what}.")
     return list(value)

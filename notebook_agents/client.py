@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import urlsplit
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers._chat_request import limit_key
 from notebook_agents.providers._connections import Verify
@@ -22,10 +23,12 @@ from notebook_agents.providers.openai_compatible import (
     OpenAICompatibleProvider,
 )
 from notebook_agents.settings import get_settings
+from notebook_agents.spelling import by_name
 
 __all__ = ["LLMClient"]
 
 
+@by_name
 class LLMClient(OpenAICompatibleProvider):
     """A service that speaks chat completions and embeddings, asked directly.
 
@@ -84,6 +87,8 @@ class LLMClient(OpenAICompatibleProvider):
         super().__init__(
             base_url, model, api_key, verify=verify, timeout=timeout, **options
         )
+        if embed_model is not None:
+            checks.text("embed_model", embed_model)
         self.embed_model = (embed_model or "").strip() or self.model
 
     @classmethod
@@ -263,7 +268,11 @@ def _check(messages: object, more: Mapping[str, Any]) -> None:
             "chat_completions() gives whole replies. For a stream, ask an agent: "
             "Agent(client).stream(...)."
         )
-    elif isinstance(messages, str | Mapping):
+    elif (
+        not isinstance(messages, Sequence)
+        or isinstance(messages, str)
+        or not all(isinstance(each, Mapping) for each in messages)
+    ):
         message = (
             'Pass a list of messages: [{"role": "user", "content": "Hello"}], as '
             "OpenAI spells them."

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from notebook_agents import checks
 from notebook_agents.errors import MemoryStoreError
 from notebook_agents.home import home_folder, make_private_folder
 
@@ -103,13 +104,15 @@ def checked_path(path: str | os.PathLike[str], *, owner: str, instead: str) -> P
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If no file is meant, as by ``":memory:"``.
     """
-    text = os.fspath(path)
-    if text in {"", ":memory:"} or text.startswith("file:"):
-        message = f"{owner} needs the path of a file, got {text!r}; {instead}"
-        raise ValueError(message)
+    given: object = path
+    text = os.fspath(path) if isinstance(given, str | os.PathLike) else ""
+    is_none = text in {"", ":memory:"} or text.startswith("file:") or "\0" in text
+    if is_none:
+        shown = checks.shown(given)
+        checks.fail(f"{owner} needs the path of a file, got {shown}; {instead}")
     return Path(text).expanduser()
 
 
@@ -276,10 +279,14 @@ class Database:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             reason = _REASONS.get(code, str(error))
+            if self.path.is_dir():
+                reason = "it is a folder; name a file in it"
             message = f"The store {str(self.path)!r} failed: {reason}."
             raise MemoryStoreError(message) from error
         except OSError as error:
             reason = error.strerror or str(error)
+            if isinstance(error, FileNotFoundError) and not self.path.parent.exists():
+                reason = f"the folder {str(self.path.parent)!r} does not exist"
             message = f"The store {str(self.path)!r} failed: {reason}."
             raise MemoryStoreError(message) from error
 

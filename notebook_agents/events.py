@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+from notebook_agents.checks import fail, shown
 from notebook_agents.messages import Usage
 
 __all__ = [
@@ -325,8 +326,8 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
 
     Raises
     ------
-    ValueError
-        If the kind is unknown.
+    AgentConfigurationError
+        If it is no event, or of an unknown kind.
 
     Examples
     --------
@@ -334,11 +335,16 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
     >>> event_from_dict(event.to_dict()) == event
     True
     """
+    try:
+        return _made(data)
+    except (KeyError, TypeError, AttributeError) as error:
+        fail(f"{shown(data)} is no event, such as Event.to_dict() gives.", error)
+
+
+def _made(data: Mapping[str, Any]) -> Event:
     kind = _KINDS.get(data["event"])
     if kind is None:
-        known = ", ".join(_KINDS)
-        message = f"Unknown event kind {data['event']!r}; known kinds: {known}."
-        raise ValueError(message)
+        fail(f"Unknown event kind {data['event']!r}; known kinds: {', '.join(_KINDS)}.")
     counts = {name: data.get(name, 0) for name in _COUNTS}
     own = {name: data[name] for name in _OWN[kind] if name in data}
     origin = Origin(data["run_id"], data["agent"])

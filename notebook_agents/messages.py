@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from notebook_agents.checks import fail, shown
 
 __all__ = ["Message", "Role", "ToolCall", "Usage"]
 
@@ -16,6 +18,7 @@ CHARACTERS_A_TOKEN = 4
 """By which tokens are estimated where nobody has counted them."""
 
 Role = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,17 @@ class Message:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:
         """Read the OpenAI chat shape of a message; unknown keys are ignored."""
-        return cls(
-            data["role"],
-            data.get("content") or "",
-            tuple(ToolCall.from_dict(call) for call in data.get("tool_calls") or ()),
-            data.get("tool_call_id"),
-        )
+        try:
+            return cls(
+                data["role"],
+                data.get("content") or "",
+                tuple(map(ToolCall.from_dict, data.get("tool_calls") or ())),
+                data.get("tool_call_id"),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            fail(
+                f"{shown(data)} is no message, such as Message.to_dict() gives.", error
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from notebook_agents import checks
 from notebook_agents.agent import Agent
 from notebook_agents.delegation import brief, delegated
-from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.history.budget import HistoryBudget
 from notebook_agents.providers.base import BaseProvider
+from notebook_agents.spelling import by_name
 from notebook_agents.telling import OnEvent
 from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
@@ -25,9 +26,12 @@ what you need, answer the user yourself.
 
 Members:
 {members}"""
+_OWN = frozenset({"tools", "history"})
+"""What members may have, and the orchestrator decides itself."""
 DELEGATE = "Hand a task to a member of the team and get their answer."
 
 
+@by_name
 class Orchestrator(Agent):
     """An agent with one tool, ``delegate(agent_name, task)``.
 
@@ -59,7 +63,7 @@ class Orchestrator(Agent):
     Raises
     ------
     AgentConfigurationError
-        If there are no members.
+        If there are no members, or something is none.
 
     Examples
     --------
@@ -85,12 +89,13 @@ class Orchestrator(Agent):
         name: str = "orchestrator",
         **options: Any,
     ) -> None:
-        if not sub_agents:
-            message = (
-                "An Orchestrator needs members: Orchestrator(client, {name: agent})."
-            )
-            raise AgentConfigurationError(message)
-        members = "\n".join(f"- {_about(*member)}" for member in sub_agents.items())
+        team = _checked_members(sub_agents)
+        for fixed in sorted(_OWN & options.keys()):
+            checks.fail(f"An Orchestrator has its own {fixed}; give yours to a member.")
+        if system_prompt is not None:
+            checks.text("system_prompt", system_prompt)
+        checks.whole("history_max_tokens", history_max_tokens, least=1)
+        members = "\n".join(f"- {_about(*member)}" for member in team.items())
         prompt = SYSTEM_PROMPT if system_prompt is None else system_prompt
         super().__init__(
             client,
@@ -103,7 +108,7 @@ class Orchestrator(Agent):
             name=name,
             **options,
         )
-        self.sub_agents = dict(sub_agents)
+        self.sub_agents = team
         """The members, by name."""
 
     async def _delegate(self, agent_name: str, task: str) -> str:
@@ -125,6 +130,21 @@ class Orchestrator(Agent):
             return await self._delegate(agent_name, task)
 
         return to_tool_definition(tool(description=DELEGATE)(delegate))
+
+
+def _checked_members(members: Any) -> dict[str, Agent]:
+    """Give a team back, if it is one."""
+    if not members or not isinstance(members, Mapping):
+        given = "" if members is None else f", not {checks.shown(members)}"
+        checks.fail(
+            "An Orchestrator needs members by their names: "
+            f"Orchestrator(client, {{name: agent}}){given}."
+        )
+    for name, member in members.items():
+        checks.not_blank("The name of a member", name)
+        if not isinstance(member, Agent):
+            checks.fail(f"The member {name!r} is {checks.shown(member)}, no Agent.")
+    return dict(members)
 
 
 def _about(name: str, agent: Agent) -> str:

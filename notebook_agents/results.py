@@ -11,6 +11,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import (
     ActionEvent,
@@ -243,7 +244,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         Raises
         ------
         AgentConfigurationError
-            If it has another ending, or this package is not installed properly.
+            If it has another ending, the file cannot be written there, or this
+            package is not installed properly.
 
         Examples
         --------
@@ -259,7 +261,7 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         *scripted:script: stop, 1 step, ...*
         <BLANKLINE>
         """
-        file = Path(path).expanduser()
+        file = checks.path("path", path)
         for front_end in front_ends():
             front_end.export(self, file)
             return file

@@ -161,7 +161,8 @@ def _base_urls(environment: Mapping[str, str]) -> dict[str, str]:
 def _ollama_url(host: str) -> str:
     """Give the base URL for ``OLLAMA_HOST``, which says where the server listens."""
     scheme, _, rest = host.rpartition("://")
-    name, colon, port = rest.rstrip("/").partition(":")
+    rest = rest.rstrip("/").removesuffix("/v1").rstrip("/")
+    name, colon, port = rest.partition(":")
     if not scheme and not colon:
         port = str(OLLAMA_PORT)
     if name in {"", "0.0.0.0"}:  # noqa: S104 - "anywhere" to listen, here to ask
@@ -179,8 +180,14 @@ def _known(values: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name in _NAMES
-        if name in values and (value := values[name].strip())
+        if name in values and (value := _unquoted(values[name].strip()))
     }
+
+
+def _unquoted(value: str) -> str:
+    """Drop quotation marks, which some tools that set variables leave in place."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1].strip() if is_quoted else value
 
 
 def _dotenv() -> Mapping[str, str]:

@@ -11,9 +11,8 @@ from notebook_agents.providers.local.weights import (
     DEFAULT_MODEL,
     KNOWN,
     find_weights,
-    is_complete,
+    is_here,
     known_weights,
-    models_folder,
 )
 from notebook_agents.providers.registry import make_provider
 
@@ -70,8 +69,7 @@ def _list(chosen: argparse.Namespace) -> int:
             _say(name)
         return 0
     for weights in KNOWN:
-        here = is_complete(models_folder() / weights.file, weights)
-        state = "fetched" if here else "not fetched"
+        state = "fetched" if is_here(weights) else "not fetched"
         size = f"{weights.size / _MEGABYTE:.0f} MB"
         _say(f"{weights.name}  {size}  {weights.license}  {state}")
     return 0

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.spelling import by_name
 
 __all__ = ["NO_GUARDS", "Guard", "Guards", "Scope"]
 
@@ -19,6 +21,7 @@ MOST_SECONDS = 30.0
 """How long a guard may think about one text."""
 
 
+@by_name
 class Guard:
     """A function that looks at a text: it returns the text, changed or not, or raises.
 
@@ -67,6 +70,7 @@ class Guard:
     ) -> None:
         self.function = _checked_function(function)
         """What looks at the text."""
+        checks.text("name", name)
         self.name = name or _name_of(function)
         """Shown to people."""
         self.scope = _checked_scope(scope or getattr(function, "scope", "both"))
@@ -151,10 +155,7 @@ def split(guards: Iterable[Check]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]
 
 
 def _guards_in(given: Check | Iterable[Check]) -> tuple[Guard, ...]:
-    several: Any = [given] if callable(given) else given
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        message = f"Guards are functions in a list, not {given!r}."
-        raise AgentConfigurationError(message)
+    several = checks.each("guards", [given] if callable(given) else given, "functions")
     return tuple(one if isinstance(one, Guard) else Guard(one) for one in several)
 
 

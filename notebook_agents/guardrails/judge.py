@@ -14,6 +14,7 @@ from notebook_agents.guardrails.guard import MOST_SECONDS, Guard, checked_second
 from notebook_agents.messages import Message
 from notebook_agents.providers import base
 from notebook_agents.providers.lazy import LazyProvider
+from notebook_agents.spelling import by_name
 
 __all__ = ["llm_guard"]
 
@@ -60,6 +61,7 @@ Does the text between the two lines keep to the policy? Answer with the JSON \
 object alone."""
 
 
+@by_name
 def llm_guard(
     client: str | base.BaseProvider,
     policy: str,

@@ -7,8 +7,10 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError, GuardrailBlockedError
 from notebook_agents.guardrails.guard import Guard
+from notebook_agents.spelling import by_name
 
 __all__ = ["block_keywords"]
 
@@ -27,6 +29,7 @@ _UNSPACED = re.compile(
 _UNSEEN = re.compile(r"[\u00ad\u034f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 
 
+@by_name
 def block_keywords(words: str | Iterable[str]) -> Guard:
     r"""Make a guard that blocks a text which has one of these words.
 
@@ -72,7 +75,7 @@ def block_keywords(words: str | Iterable[str]) -> Guard:
 
 
 def _checked(words: Any) -> list[str]:
-    found = [words] if isinstance(words, str) else list(words)
+    found = checks.each("words", [words] if isinstance(words, str) else words, "texts")
     for word in found:
         if not isinstance(word, str):
             message = f"The words to block are text, not {word!r}."

@@ -6,13 +6,17 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from notebook_agents import checks
+from notebook_agents.checks import shown
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.guardrails.guard import Guard
 from notebook_agents.guardrails.personal_data import KINDS, Form, Kind
+from notebook_agents.spelling import by_name, did_you_mean
 
 __all__ = ["strip_pii"]
 
 
+@by_name
 def strip_pii(
     patterns: str | Iterable[str] = ("email", "phone"),
     *,
@@ -76,19 +80,25 @@ def strip_pii(
 
 
 def _known(patterns: Any) -> list[Kind]:
-    wanted = [patterns] if isinstance(patterns, str) else list(patterns)
+    several = [patterns] if isinstance(patterns, str) else patterns
+    wanted = checks.each("patterns", several, "names")
     for name in wanted:
         if name not in KINDS:
+            meant = did_you_mean(str(name), KINDS)
             message = (
-                f"strip_pii knows no pattern {name!r}; it knows {', '.join(KINDS)}. "
-                "One of your own goes into extra={label: expression}."
+                f"strip_pii knows no pattern {name!r}; it knows {', '.join(KINDS)}."
+                f"{meant} One of your own goes into extra={{label: expression}}."
             )
             raise AgentConfigurationError(message)
     # Always in this order: an account number has parts that look like telephones.
     return [kind for name, kind in KINDS.items() if name in wanted]
 
 
-def _own(extra: Mapping[str, str | re.Pattern[str]]) -> list[Kind]:
+def _own(extra: Any) -> list[Kind]:
+    if not isinstance(extra, Mapping):
+        checks.fail(
+            f"extra is {shown(extra)}; it must be a dict: {{label: expression}}."
+        )
     return [Kind(label, (Form(_compiled(label, extra[label])),)) for label in extra]
 
 

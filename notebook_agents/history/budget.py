@@ -14,6 +14,7 @@ from notebook_agents.history.summary import (
     checked_summarize,
 )
 from notebook_agents.messages import CHARACTERS_A_TOKEN
+from notebook_agents.spelling import by_name
 
 __all__ = ["HistoryBudget", "budget_of", "checked_limit", "limits", "longest_summary"]
 
@@ -22,6 +23,7 @@ SUMMARY_SHARE = 5
 """A summary takes at most one part in this many of the budget."""
 
 
+@by_name
 @dataclass(frozen=True, slots=True)
 class HistoryBudget:
     """How much of a conversation a model is sent, for ``Agent(history=...)``.

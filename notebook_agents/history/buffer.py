@@ -29,6 +29,7 @@ from notebook_agents.history.summary import (
 from notebook_agents.messages import CHARACTERS_A_TOKEN, Message, to_dicts
 from notebook_agents.reading import read_messages
 from notebook_agents.results import AgentResult
+from notebook_agents.spelling import by_name
 from notebook_agents.sync import run_sync
 
 __all__ = ["HistoryBuffer"]
@@ -53,6 +54,7 @@ class _Agent(Protocol):
     def run_sync(self) -> Callable[..., AgentResult[Any]]: ...
 
 
+@by_name
 class HistoryBuffer:
     """A conversation of bounded size, to be passed as ``prior_messages``.
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from notebook_agents import checks
 from notebook_agents.errors import (
     AgentConfigurationError,
     HistoryError,
@@ -203,7 +204,10 @@ def checked_processors(
     given: Processor | Iterable[Processor],
 ) -> tuple[Processor, ...]:
     """Give history processors back, if they are functions; a single one will do."""
-    processors = (given,) if callable(given) else tuple(given)
+    several = checks.each(
+        "history_processors", [given] if callable(given) else given, "functions"
+    )
+    processors = tuple(several)
     unfit: list[object] = list(itertools.filterfalse(callable, processors))
     if unfit:
         message = (

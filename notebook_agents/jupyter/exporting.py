@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from notebook_agents._optional import require
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    MissingFileError,
+    UnusableFileError,
+)
 from notebook_agents.events import AnswerEvent, ErrorEvent, TaskEvent
 from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.html import header
@@ -36,6 +40,10 @@ def export(result: AgentResult[Any], path: Path) -> None:
     ------
     AgentConfigurationError
         If it ends with anything else.
+    MissingFileError
+        If its folder is not there.
+    UnusableFileError
+        If it cannot be written.
     MissingExtraError
         If ``nbconvert``, which makes web pages, is not installed.
     """
@@ -46,7 +54,22 @@ def export(result: AgentResult[Any], path: Path) -> None:
         raise AgentConfigurationError(message)
     # Made whole before the file is touched, which may hold an earlier run.
     text = write(result)
-    path.write_text(text, "utf-8")
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        _refuse(path, error)
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    """Say why a file cannot be written, and what to do."""
+    folder = path.parent
+    if not folder.exists():
+        make = f"Path({str(folder)!r}).mkdir(parents=True)"
+        message = f"There is no folder {str(folder)!r} to write into; make it: {make}."
+        raise MissingFileError(message) from error
+    reason = "it is a folder" if path.is_dir() else error.strerror or str(error)
+    message = f"{str(path)!r} cannot be written: {reason}."
+    raise UnusableFileError(message) from error
 
 
 def _as_json(result: AgentResult[Any]) -> str:

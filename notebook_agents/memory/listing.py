@@ -6,6 +6,8 @@ import time
 from datetime import datetime
 from typing import TypedDict
 
+from notebook_agents import checks
+
 __all__ = ["ConversationInfo", "check_page", "check_purge", "now_ms", "to_ms"]
 
 
@@ -50,12 +52,11 @@ def check_page(limit: int, offset: int) -> None:
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If one is negative; to a database that may mean "all".
     """
-    if limit < 0 or offset < 0:
-        message = f"limit and offset must not be negative, got {limit} and {offset}."
-        raise ValueError(message)
+    checks.whole("limit", limit, least=0)
+    checks.whole("offset", offset, least=0)
 
 
 def check_purge(*restrictions: object, is_all: bool) -> None:

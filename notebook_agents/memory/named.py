@@ -7,11 +7,13 @@ import unicodedata
 import uuid
 from pathlib import Path
 
-from notebook_agents.memory.listing import ConversationInfo
+from notebook_agents import checks
+from notebook_agents.memory.listing import ConversationInfo, check_page
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.memory.session import MemorySession
 from notebook_agents.memory.sqlite import SQLiteStore, default_path
-from notebook_agents.memory.store import MemoryStore
+from notebook_agents.memory.store import MemoryStore, checked_store
+from notebook_agents.spelling import by_name
 
 __all__ = ["list_sessions", "open_session", "session_scope"]
 
@@ -35,7 +37,7 @@ def session_scope(name: str) -> MemoryScope:
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If the name is blank.
 
     Examples
@@ -47,6 +49,7 @@ def session_scope(name: str) -> MemoryScope:
     return MemoryScope(conversation_id=str(number), source_id=SOURCE)
 
 
+@by_name
 def open_session(name: str, *, store: MemoryStore | None = None) -> MemorySession:
     """Open the conversation of that name, or begin one.
 
@@ -65,7 +68,7 @@ def open_session(name: str, *, store: MemoryStore | None = None) -> MemorySessio
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If the name is blank.
     MemoryStoreError
         If the store cannot be used.
@@ -86,6 +89,7 @@ def open_session(name: str, *, store: MemoryStore | None = None) -> MemorySessio
     return MemorySession(place, scope, title=_checked_name(name))
 
 
+@by_name
 def list_sessions(
     *, store: MemoryStore | None = None, limit: int = 100, offset: int = 0
 ) -> list[ConversationInfo]:
@@ -103,10 +107,12 @@ def list_sessions(
     list of ConversationInfo
         The ``title`` of each is its name.
     """
+    check_page(limit, offset)
     if store is None:
         if not default_path().exists():
             return []
         store = _default_store(default_path())
+    checked_store(store)
     return store.list_conversations(source_id=SOURCE, limit=limit, offset=offset)
 
 
@@ -117,8 +123,8 @@ def _default_store(_path: Path) -> SQLiteStore:
 
 
 def _checked_name(name: str) -> str:
+    checks.text("The name of a session", name)
     plain = unicodedata.normalize("NFC", name).strip()
     if not plain:
-        message = "The name of a session must not be blank."
-        raise ValueError(message)
+        checks.fail("The name of a session must not be blank.")
     return plain

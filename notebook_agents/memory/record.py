@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from notebook_agents.messages import Message
+from notebook_agents import checks
+from notebook_agents.messages import ROLES, Message
 
-__all__ = ["INTERMEDIATE", "TURN", "from_record", "to_record", "turn_of", "unshared"]
+__all__ = [
+    "INTERMEDIATE",
+    "TURN",
+    "check_record",
+    "from_record",
+    "to_record",
+    "turn_of",
+    "unshared",
+]
 
 INTERMEDIATE = "intermediate"
 """Tag of a step on the way to an answer; there and true, or absent."""
@@ -70,6 +79,27 @@ def from_record(record: Mapping[str, Any]) -> Message:
         raise ValueError(message)
     made = unshared(Message.from_dict(record))
     return replace(made, intermediate=True) if record.get(INTERMEDIATE) else made
+
+
+def check_record(record: object) -> None:
+    """Refuse what is no message: it would be in the way of the next one.
+
+    Parameters
+    ----------
+    record : object
+        What somebody wants to be remembered.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it is none.
+    """
+    is_one = isinstance(record, Mapping) and record.get("role") in ROLES
+    if not is_one or not isinstance(record.get("content"), str | list | None):  # type: ignore[attr-defined]
+        checks.fail(
+            f"{checks.shown(record)} is no message to remember; one looks like "
+            "{'role': 'user', 'content': 'hi'}."
+        )
 
 
 def turn_of(record: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,10 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from notebook_agents import checks
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.identifiers import new_uuid
+from notebook_agents.spelling import by_name
 
 __all__ = ["MemoryScope", "create_conversation_id"]
 
@@ -31,11 +34,13 @@ def _canonical(conversation_id: str) -> str:
     except (ValueError, AttributeError, TypeError):
         message = (
             f"conversation_id must be a UUID, got {conversation_id!r}; "
-            "create_conversation_id() makes one."
+            "create_conversation_id() makes one, and open_session(name) opens a "
+            "conversation by a name of yours."
         )
-        raise ValueError(message) from None
+        raise AgentConfigurationError(message) from None
 
 
+@by_name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryScope:
     """The identity of one conversation.
@@ -50,7 +55,7 @@ class MemoryScope:
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If the conversation is not a UUID, or another part is blank.
 
     Examples
@@ -69,9 +74,11 @@ class MemoryScope:
     def __post_init__(self) -> None:
         object.__setattr__(self, "conversation_id", _canonical(self.conversation_id))
         for name, value in self._parts().items():
-            if value is not None and not value.strip():
-                message = f"{name} must not be blank; leave it out instead."
-                raise ValueError(message)
+            if value is None:
+                continue
+            checks.text(name, value)
+            if not value.strip():
+                checks.fail(f"{name} must not be blank; leave it out instead.")
 
     @property
     def key(self) -> str:

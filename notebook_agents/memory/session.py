@@ -7,7 +7,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from notebook_agents.memory.record import INTERMEDIATE, from_record
+from notebook_agents import checks
+from notebook_agents.memory.record import INTERMEDIATE, check_record, from_record
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.messages import Message
 from notebook_agents.reading import read_messages
@@ -31,6 +32,24 @@ class MemoryBackend(Protocol):
 
     def reset(self) -> None:
         """Forget the conversation."""
+
+
+def checked_store(store: Any) -> MemoryStore:
+    """Give a store back, if it keeps conversations."""
+    if isinstance(store, type) or not callable(getattr(store, "append", None)):
+        checks.fail(
+            f"store is {checks.shown(store)}; pass SQLiteStore(path) or InMemoryStore()."
+        )
+    kept: MemoryStore = store
+    return kept
+
+
+def _check_scope(scope: object) -> None:
+    if not isinstance(scope, MemoryScope):
+        checks.fail(
+            f"A conversation is named by a MemoryScope, not {checks.shown(scope)}: "
+            "store.session(user_id=...), or open_session(name)."
+        )
 
 
 class MemorySession:
@@ -65,6 +84,8 @@ class MemorySession:
         turn_key: str | None = None,
         title: str | None = None,
     ) -> None:
+        checked_store(store)
+        _check_scope(scope)
         self.store = store
         """Where the conversation is kept."""
         self.scope = scope
@@ -163,6 +184,7 @@ class MemorySession:
         message : dict
             In the OpenAI chat shape.
         """
+        check_record(message)
         self._introduce()
         self.store.append(self.scope, message)
 

@@ -24,6 +24,7 @@ from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.memory.sqlite_journal import SQLiteJournal
 from notebook_agents.memory.store import MemoryStore
 from notebook_agents.messages import Message
+from notebook_agents.spelling import by_name
 
 __all__ = ["SQLiteStore", "default_path"]
 
@@ -41,6 +42,7 @@ def default_path() -> Path:
     return home_folder() / FILE_NAME
 
 
+@by_name
 class SQLiteStore(MemoryStore):
     """Keep conversations in one SQLite file.
 

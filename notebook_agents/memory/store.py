@@ -14,10 +14,10 @@ from notebook_agents.memory.journal import Journal
 from notebook_agents.memory.listing import ConversationInfo
 from notebook_agents.memory.record import TURN, from_record, to_record, turn_of
 from notebook_agents.memory.scope import MemoryScope
-from notebook_agents.memory.session import MemoryBackend, MemorySession
+from notebook_agents.memory.session import MemoryBackend, MemorySession, checked_store
 from notebook_agents.messages import Message
 
-__all__ = ["MemoryBackend", "MemorySession", "MemoryStore"]
+__all__ = ["MemoryBackend", "MemorySession", "MemoryStore", "checked_store"]
 
 # One lock for each conversation would have to be kept for ever; by chance two
 # conversations share one of these, and wait for each other.

@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from notebook_agents.checks import fail, shown
 from notebook_agents.errors import AgentConfigurationError, MissingFileError
 from notebook_agents.providers._httpcore import HttpcoreWire
 from notebook_agents.providers._wire import Proxy, Wire
@@ -171,9 +172,14 @@ def check_certificates(verify: Verify) -> None:
 
     Raises
     ------
+    AgentConfigurationError
+        If it is something else.
     MissingFileError
         If there is no such file or folder.
     """
+    given: object = verify
+    if not isinstance(given, bool | str | os.PathLike | ssl.SSLContext):
+        fail(f"verify is {shown(given)}; pass False, a path or an SSLContext.")
     if isinstance(verify, str | os.PathLike) and not Path(verify).expanduser().exists():
         message = (
             f"There are no certificates at {str(verify)!r}. Correct the path, which "

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import TypedDict
 from urllib.parse import urlsplit
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError, ProviderSetupError
 from notebook_agents.providers._connections import Verify, check_certificates
 from notebook_agents.providers._http import Client, Patience
 from notebook_agents.providers._limits import Limits
+from notebook_agents.spelling import refuse_option
 
 __all__ = [
     "ConnectionOptions",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 _GEMINI_PATH = re.compile(r"/models/[^/?]+:\w+$")
+_QUOTES = frozenset("'\"\N{LEFT DOUBLE QUOTATION MARK}")
 SHORTEST_KEY = 8
 WHOLE_NUMBERS = {
     "max_retries": 0,
@@ -72,16 +75,14 @@ def check_options(options: HttpOptions) -> None:
 
     Raises
     ------
-    TypeError
-        If there is no option of that name, as for any function.
+    UnknownOptionError
+        If there is no option of that name.
     AgentConfigurationError
         If a value is out of its range, or names a file that is not there.
     """
     unknown = sorted(options.keys() - HttpOptions.__annotations__.keys())
     if unknown:
-        known = ", ".join(HttpOptions.__annotations__)
-        message = f"Unknown option {unknown[0]!r} of a provider; known: {known}."
-        raise TypeError(message)
+        refuse_option("A provider", unknown[0], list(HttpOptions.__annotations__))
     for name, least in WHOLE_NUMBERS.items():
         value = options.get(name)
         if value is not None and (not isinstance(value, int) or value < least):
@@ -92,6 +93,9 @@ def check_options(options: HttpOptions) -> None:
         if value is not None and (not isinstance(value, int | float) or value <= 0):
             message = f"{name} is {value!r}; it must be a number of seconds above 0."
             raise AgentConfigurationError(message)
+    client: object = options.get("http_client")
+    if client is not None and not callable(getattr(client, "send", None)):
+        checks.fail(f"http_client is {checks.shown(client)}, no httpx.AsyncClient.")
     check_certificates(options.get("verify", True))
 
 
@@ -140,6 +144,7 @@ def normalized_url(url: str) -> str:
     >>> normalized_url("http://localhost:8000/v1/chat/completions")
     'http://localhost:8000/v1'
     """
+    checks.text("base_url", url)
     url = url.strip().rstrip("/")
     for path in ("/chat/completions", "/messages", "/responses"):
         url = url.removesuffix(path).rstrip("/")
@@ -193,7 +198,14 @@ def checked_key(key: str | None, provider: str, *, least: int = 1) -> str:
     ProviderSetupError
         If it cannot be a key. The message does not show it.
     """
+    given: object = key
+    if not isinstance(given, str | None):
+        message = f"The API key for {provider!r} is no text."
+        raise ProviderSetupError(message)
     key = (key or "").strip()
+    if key[:1] in _QUOTES:
+        message = f"The API key for {provider!r} has quotation marks around it."
+        raise ProviderSetupError(message)
     if key and len(key) < least:
         message = f"The API key for {provider!r} is too short to be one."
         raise ProviderSetupError(message)
@@ -209,8 +221,15 @@ def checked_key(key: str | None, provider: str, *, least: int = 1) -> str:
 
 def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     """Give headers that can be sent; a refusal does not show their values."""
-    for name, value in (headers or {}).items():
-        if not f"{name}{value}".isprintable() or not f"{name}{value}".isascii():
+    given: object = headers
+    if not isinstance(given, Mapping | None):
+        message = (
+            f"extra_headers is a dict of names and values, not {type(given).__name__}."
+        )
+        raise AgentConfigurationError(message)
+    for name, value in (given or {}).items():
+        line = f"{name}{value}"
+        if not (isinstance(value, str) and line.isprintable() and line.isascii()):
             message = (
                 f"The header {name!r} of extra_headers cannot be sent: it must be "
                 "one line of ASCII."

@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 from pydantic_core import from_json
 
+from notebook_agents import checks
 from notebook_agents._version import __version__
 from notebook_agents.providers import _http
 from notebook_agents.providers._connections import check_certificates
@@ -97,6 +98,8 @@ class HttpProvider(Provider):
     ) -> None:
         check_options(options)
         self.base_url = normalized_url(base_url)
+        if model is not None:
+            checks.text("model", model)
         self.model = (model or "").strip()
         self.max_retries = options.get("max_retries", 3)
         self._given = Access(

@@ -61,7 +61,9 @@ async def in_batches(
     AgentConfigurationError
         If it is one text and no list.
     """
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    given: object = texts
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    if not is_list or not all(isinstance(text, str) for text in texts):
         message = "Pass a list of texts, also for one: embeddings([text])."
         raise AgentConfigurationError(message)
     vectors: list[list[float]] = []

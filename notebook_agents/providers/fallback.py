@@ -36,6 +36,7 @@ from notebook_agents.providers.base import (
 from notebook_agents.providers.lazy import LazyProvider
 from notebook_agents.providers.output_format import OutputMode
 from notebook_agents.providers.shaped import shaped_deltas
+from notebook_agents.spelling import by_name
 
 __all__ = ["FallbackProvider", "repliers"]
 
@@ -49,6 +50,7 @@ _ELSEWHERE = (AgentProviderError, OSError)
 _NOT_SET_UP = (ProviderSetupError, ModelNotFoundError, MissingExtraError)
 
 
+@by_name
 class FallbackProvider(Provider):
     """Ask the first of several models that can answer.
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider, model_label
-from notebook_agents.providers.registry import Choice, choose_default, make_provider
+from notebook_agents.providers.registry import (
+    Choice,
+    check_spec,
+    choose_default,
+    make_provider,
+)
 
 __all__ = ["Client", "LazyProvider"]
 
@@ -29,7 +35,8 @@ class LazyProvider:
     Raises
     ------
     AgentConfigurationError
-        If it is none of these.
+        If it is none of these, there is no such provider, or two models are
+        named.
     """
 
     def __init__(self, client: Client | None, model: str | None = None) -> None:
@@ -42,6 +49,10 @@ class LazyProvider:
                 'for example Agent("local").'
             )
             raise AgentConfigurationError(message)
+        if isinstance(client, str):
+            check_spec(client)
+        if model is not None:
+            _check_model(model, client)
         self._spec = client if isinstance(client, str) else None
         self._model = model
         self._made = client if isinstance(client, BaseProvider) else None
@@ -83,6 +94,18 @@ class LazyProvider:
                 spec = self._choice.spec
             self._made = make_provider(spec, model=self._model)
         return self._made
+
+
+def _check_model(model: object, client: object) -> None:
+    checks.not_blank("model", model)
+    has_one = isinstance(client, BaseProvider)
+    if isinstance(client, str):
+        has_one = bool(client.partition(":")[2].strip())
+    if has_one:
+        checks.fail(
+            f"model={model!r} cannot be added to {checks.shown(client)}, which has a "
+            "model: name it there."
+        )
 
 
 def _first_of(clients: Sequence[str | BaseProvider], model: str | None) -> BaseProvider:

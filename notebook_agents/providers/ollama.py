@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, Unpack
+from urllib.parse import urlsplit
 
-from notebook_agents.providers._http_options import HttpOptions
+from notebook_agents.providers._http_options import HttpOptions, normalized_url
 from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
 from notebook_agents.providers.profiles import ChatProfile
 from notebook_agents.settings import Settings
@@ -27,7 +28,7 @@ class _OwnServer(OpenAICompatibleProvider):
         **options: Unpack[HttpOptions],
     ) -> None:
         super().__init__(
-            base_url or self.default_url,
+            _up_to_version(base_url or self.default_url),
             model,
             api_key,
             profile=profile,
@@ -39,6 +40,12 @@ class _OwnServer(OpenAICompatibleProvider):
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
         """Make one where the environment says that it is, or where it usually is."""
         return cls(model, base_url=settings.base_urls.get(cls.name))
+
+
+def _up_to_version(url: str) -> str:
+    """Give the URL of one of these servers; people tend to leave its path out."""
+    url = normalized_url(url)
+    return url if urlsplit(url).path else f"{url}/v1"
 
 
 class OllamaProvider(_OwnServer):

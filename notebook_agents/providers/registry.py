@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.settings import KEY_NAMES, URL_NAMES, Settings, get_settings
+from notebook_agents.spelling import by_name, closest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -39,6 +42,14 @@ _BUILT_IN = {
     ),
     "openrouter": "notebook_agents.providers.openrouter:OpenRouterProvider",
 }
+_FAMILIES = {
+    **dict.fromkeys(("gpt-", "chatgpt-", "o1", "o3", "o4"), "openai"),
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "smollm2": "local",
+    **dict.fromkeys(("llama", "qwen", "mistral", "gemma", "phi"), "ollama"),
+}
+"""How names of models begin, and who most likely has them."""
 _registered: dict[str, Factory] = {}
 
 
@@ -58,6 +69,7 @@ class Choice:
     reason: str
 
 
+@by_name
 def register_provider(name: str, factory: Factory) -> None:
     """Make a provider known under a name, for the whole process.
 
@@ -70,10 +82,24 @@ def register_provider(name: str, factory: Factory) -> None:
 
     Raises
     ------
-    ValueError
-        If the name is blank.
+    AgentConfigurationError
+        If the name is blank, or the factory takes something else.
     """
-    _registered[_normalized(name)] = factory
+    name = _normalized(name)
+    if ":" in name:
+        checks.fail(f"The name of a provider is all before the colon: {name!r}.")
+    checks.function("factory", factory, "a model and the settings")
+    try:
+        inspect.signature(factory).bind(None, None)
+    except TypeError as error:
+        checks.fail(
+            "factory is called with two arguments, (model or None, settings), which "
+            f"it does not take: {error}.",
+            error,
+        )
+    except ValueError:
+        pass  # written in C: nobody knows what it takes
+    _registered[name] = factory
 
 
 def choose_default(
@@ -169,9 +195,8 @@ def make_provider(
         If a registered factory returned something else.
     """
     name, _, rest = spec.partition(":")
-    name = _normalized(name)
     settings = settings or get_settings()
-    made: object = _factory(name, settings)(rest.strip() or model, settings)
+    made: object = _factory(spec, settings)(model or rest.strip() or None, settings)
     if not isinstance(made, BaseProvider):
         message = (
             f"The factory of provider {name!r} returned {type(made).__name__}; "
@@ -181,7 +206,29 @@ def make_provider(
     return made
 
 
-def _factory(name: str, settings: Settings) -> Factory:
+def check_spec(spec: str) -> None:
+    """Refuse a text that names no provider, without making one.
+
+    Parameters
+    ----------
+    spec : str
+        ``"provider"`` or ``"provider:model"``.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If there is no provider of that name here.
+    """
+    name = _normalized(spec.partition(":")[0])
+    if name in _BUILT_IN or name in _registered or name in KEY_NAMES:
+        return
+    if name not in provider_names():
+        error = _unknown(spec)
+        raise error
+
+
+def _factory(spec: str, settings: Settings) -> Factory:
+    name = _normalized(spec.partition(":")[0])
     if name in _registered:
         return _registered[name]
     if name in _BUILT_IN:
@@ -192,12 +239,35 @@ def _factory(name: str, settings: Settings) -> Factory:
             return _from_class(point.load())
     if name in KEY_NAMES:
         settings.require_key(name)
-    known = ", ".join(provider_names())
+    error = _unknown(spec)
+    raise error
+
+
+def _unknown(spec: str) -> AgentConfigurationError:
+    if "://" in spec:
+        message = f"{spec!r} is a URL: pass LLMClient({spec!r}, model=...) instead."
+        return AgentConfigurationError(message)
+    known = provider_names()
+    meant = _meant(spec, known)
     message = (
-        f"There is no provider named {name!r} here; known: {known}. "
-        'A model is named as "provider:model", such as "local:smollm2-135m".'
+        f"There is no provider named {spec.partition(':')[0].strip().lower()!r} here; "
+        f'known: {", ".join(known)}. A model is named as "provider:model", such as '
+        f'"local:smollm2-135m".{meant}'
     )
-    raise AgentConfigurationError(message)
+    return AgentConfigurationError(message)
+
+
+def _meant(spec: str, known: Sequence[str]) -> str:
+    """Say what the text probably means: a model alone, or a provider misspelt."""
+    owner, slash, model = spec.partition("/")
+    if slash and owner.lower() in known:
+        return f" Did you mean {f'{owner.lower()}:{model}'!r}?"
+    for beginning, provider in _FAMILIES.items():
+        if spec.lower().startswith(beginning):
+            return f" Did you mean {f'{provider}:{spec}'!r}?"
+    name, colon, rest = spec.partition(":")
+    near = closest(name.strip(), known)
+    return f" Did you mean {near + colon + rest!r}?" if near else ""
 
 
 def _from_class(kind: Callable[..., BaseProvider]) -> Factory:
@@ -221,6 +291,7 @@ def _installed() -> EntryPoints:
 
 
 def _normalized(name: str) -> str:
+    checks.text("The name of a provider", name)
     name = name.strip().lower()
     if not name:
         message = 'A provider needs a name, as in "local:smollm2-135m".'

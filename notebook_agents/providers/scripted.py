@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from notebook_agents import checks
+from notebook_agents.checks import shown
 from notebook_agents.errors import AgentProviderError
 from notebook_agents.messages import ToolCall, Usage
 from notebook_agents.providers.base import (
@@ -24,6 +26,7 @@ from notebook_agents.providers.base import (
     TextDelta,
 )
 from notebook_agents.providers.output_format import OutputMode
+from notebook_agents.spelling import by_name, refuse_option
 
 __all__ = ["Call", "Item", "PlayedProvider", "ScriptedProvider", "call"]
 
@@ -58,9 +61,21 @@ def call(tool: str, /, raw: str | None = None, **args: Any) -> Call:
     >>> call("add", a=1, b=2)
     Call(name='add', args={'a': 1, 'b': 2})
     """
-    return Call(tool, args if raw is None else raw)
+    checks.not_blank("The name of a tool", tool)
+    if raw is not None:
+        checks.text("raw", raw)
+        return Call(tool, raw)
+    try:
+        json.dumps(args)
+    except (TypeError, ValueError, RecursionError) as error:
+        checks.fail(
+            f"call({tool!r}) has arguments that JSON cannot carry: {error}.", error
+        )
+    return Call(tool, args)
 
 
+KEYS = ("text", "reasoning", "tool_calls", "usage", "stop_reason")
+"""What a reply that is a dict may say."""
 Item = str | Call | list["str | Call"] | Mapping[str, Any] | BaseException
 
 
@@ -76,6 +91,8 @@ class PlayedProvider(Provider):
     """
 
     def __init__(self, *, chunk: int = 8, delay: float = 0.0) -> None:
+        checks.whole("chunk", chunk, least=1)
+        checks.number("delay", delay, least=0)
         self._chunk = chunk
         self._delay = delay
         self._ids = itertools.count(1)
@@ -111,6 +128,7 @@ class PlayedProvider(Provider):
         item = await self.item(request)
         if isinstance(item, BaseException):
             raise item
+        _check_item(item)
         reply = self._reply(item, request)
         for piece in self._pieces(reply.reasoning):
             await asyncio.sleep(self._delay)
@@ -153,6 +171,7 @@ class PlayedProvider(Provider):
         return ToolCall(f"call_{next(self._ids)}", scripted.name, text)
 
 
+@by_name
 class ScriptedProvider(PlayedProvider):
     """Answer from a script, one item a model response.
 
@@ -183,6 +202,12 @@ class ScriptedProvider(PlayedProvider):
         self, script: Iterable[Item], *, chunk: int = 8, delay: float = 0.0
     ) -> None:
         super().__init__(chunk=chunk, delay=delay)
+        if isinstance(script, str | bytes | Mapping) or not isinstance(
+            script, Iterable
+        ):
+            checks.fail(
+                f"A script is a list of replies, such as ['Hello!'], not {shown(script)}."
+            )
         self._script = iter(script)
 
     def assert_done(self) -> None:
@@ -209,6 +234,21 @@ class ScriptedProvider(PlayedProvider):
                 "Add one, or ask less often."
             )
             raise AgentProviderError(message, provider=self.name) from None
+
+
+def _check_item(item: object) -> None:
+    """Refuse what would be played as an empty reply."""
+    if isinstance(item, Mapping):
+        for key in item:
+            if key not in KEYS:
+                refuse_option("A reply", str(key), KEYS)
+        return
+    for part in item if isinstance(item, list) else [item]:
+        if not isinstance(part, str | Call):
+            checks.fail(
+                f"{shown(part)} is no reply: a script has texts, call(...), lists of "
+                "both, dicts and exceptions."
+            )
 
 
 def _usage(request: ModelRequest, text: str, given: Mapping[str, int] | None) -> Usage:

@@ -11,10 +11,16 @@ from typing import Any, Literal, Self
 from notebook_agents.agent import Agent
 from notebook_agents.approval import PendingApproval
 from notebook_agents.hosts import current_host
-from notebook_agents.memory.store import MemoryStore
+from notebook_agents.memory.store import MemoryStore, checked_store
 from notebook_agents.server.config import ServerConfig
-from notebook_agents.server.lifecycle import AgentServer, store_of
+from notebook_agents.server.lifecycle import (
+    AgentServer,
+    checked_agent,
+    checked_config,
+    store_of,
+)
 from notebook_agents.server.panel import Panel
+from notebook_agents.spelling import by_name
 
 __all__ = ["ServerHandle", "serve"]
 
@@ -27,6 +33,7 @@ _handles: dict[str, ServerHandle] = {}
 _lock = threading.RLock()
 
 
+@by_name
 def serve(
     agent: Agent,
     *,
@@ -50,7 +57,8 @@ def serve(
         Port to listen on; another one moves a running server. Left out, the
         one of ``config``, or a free one.
     host : str, optional
-        Address to listen on, this machine's loopback by default.
+        Address to listen on, this machine's loopback by default; with
+        ``"0.0.0.0"`` other machines reach it, too.
     config : ServerConfig, optional
         Everything else.
     approvals : {"wait", "deny"}, optional
@@ -85,6 +93,10 @@ def serve(
     'Hello!'
     >>> server.stop()
     """
+    checked_agent(agent)
+    checked_config(config)
+    if store is not None:
+        checked_store(store)
     with _lock:
         handle = _handles.get(agent.name)
         given = config or (handle.config if handle else ServerConfig(port=0))
@@ -159,6 +171,11 @@ class ServerHandle:
         return self._server.url
 
     @property
+    def network_url(self) -> str | None:
+        """Where other machines reach it; None if they do not."""
+        return self._server.network_url
+
+    @property
     def port(self) -> int:
         """The port it listens on."""
         return self._server.effective_port
@@ -216,6 +233,8 @@ class ServerHandle:
         return Panel(
             agent=self.agent.name,
             url=self.url,
+            network_url=self.network_url,
+            is_open=not config.is_loopback,
             is_running=self.is_running,
             chat_endpoint=config.chat_endpoint,
             docs_url=config.docs_url,

@@ -15,15 +15,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from notebook_agents import checks
 from notebook_agents._optional import require
 from notebook_agents.agent import Agent
+from notebook_agents.checks import shown
 from notebook_agents.errors import NotebookAgentsError, ServerStartError
 from notebook_agents.memory.in_memory import InMemoryStore
-from notebook_agents.memory.store import MemorySession, MemoryStore
+from notebook_agents.memory.store import MemorySession, MemoryStore, checked_store
+from notebook_agents.server.addresses import is_everywhere, seen_by_others, to_url
 from notebook_agents.server.config import ServerConfig
 from notebook_agents.server.logs import logger, redacted_logs
 from notebook_agents.server.own_loop import run_on_own_loop
 from notebook_agents.settings import get_settings
+from notebook_agents.spelling import by_name
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -55,12 +59,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go_after_fork)
 
 
+def checked_agent(agent: object) -> Agent:
+    """Give an agent back, if it is one that can be served."""
+    if not isinstance(agent, Agent):
+        checks.fail(f"An agent is served, as in serve(Agent(...)), not {shown(agent)}.")
+    return agent
+
+
+def checked_config(config: object) -> ServerConfig:
+    """Give a configuration back, if it is one; the usual one for None."""
+    if config is None:
+        return ServerConfig()
+    if not isinstance(config, ServerConfig):
+        checks.fail(f"config is {shown(config)}; pass ServerConfig(...).")
+    return config
+
+
 def store_of(agent: Agent) -> MemoryStore:
     """Give the store of an agent's own conversation, or one in this process."""
     memory = agent.memory
     return memory.store if isinstance(memory, MemorySession) else InMemoryStore()
 
 
+@by_name
 class AgentServer:
     """Serve an agent from a background thread with a loop of its own.
 
@@ -98,9 +119,9 @@ class AgentServer:
         *,
         store: MemoryStore | None = None,
     ) -> None:
-        self.config = config or ServerConfig()
-        self._agent = agent
-        self._store = store or store_of(agent)
+        self.config = checked_config(config)
+        self._agent = checked_agent(agent)
+        self._store = store_of(agent) if store is None else checked_store(store)
         self._lock = threading.Lock()
         self._service: Service | None = None
         self._app: FastAPI | None = None
@@ -119,7 +140,7 @@ class AgentServer:
 
     @agent.setter
     def agent(self, agent: Agent) -> None:
-        self._agent = agent
+        self._agent = checked_agent(agent)
         if self._service is not None:
             self._service.agent = agent
 
@@ -158,10 +179,17 @@ class AgentServer:
     def url(self) -> str:
         """Where this machine reaches it."""
         host = self.config.host
-        if host in {"", "0.0.0.0", "::"}:  # noqa: S104 - asked, not bound
+        if is_everywhere(host):
             host = "127.0.0.1"
-        host = f"[{host}]" if ":" in host else host
-        return f"{self.config.scheme}://{host}:{self.effective_port}"
+        return to_url(self.config.scheme, host, self.effective_port)
+
+    @property
+    def network_url(self) -> str | None:
+        """Where other machines reach it; None if they do not."""
+        host = seen_by_others(self.config.host)
+        if host is None:
+            return None
+        return to_url(self.config.scheme, host, self.effective_port)
 
     async def start(self) -> None:
         """Start, and return when requests are accepted.
@@ -264,7 +292,8 @@ class AgentServer:
         try:
             self._listener = Listener(self._app, config, self._service.runs.drain)
         except (OSError, ValueError) as error:
-            message = f"The server did not come up: {error!r}."
+            about = f" (with {config.ssl_certfile!r})" if config.ssl_certfile else ""
+            message = f"The server did not come up{about}: {error!r}."
             raise ServerStartError(message) from error
 
     def _socket(
@@ -317,10 +346,10 @@ def _bind(host: str, port: int, backlog: int) -> socket.socket:
         sock.listen(backlog)
     except OSError as error:
         sock.close()
-        message = (
-            f"cannot listen on {host}:{port}: {error.strerror or error}. "
-            "Choose another port, or port=0 for a free one"
-        )
+        advice = "Choose another port, or port=0 for a free one"
+        if isinstance(error, socket.gaierror):
+            advice = "host= is an address of this machine, or its name"
+        message = f"cannot listen on {host}:{port}: {error.strerror or error}. {advice}"
         raise OSError(error.errno, message) from error
     return sock
 

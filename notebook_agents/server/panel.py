@@ -25,6 +25,9 @@ ANSWER = (
     "from notebook_agents import Allow, Deny\n"
     'server.approvals[0].decide(Allow(), by="me")   # or Deny("why")'
 )
+OPEN = (
+    "is open to other machines: whoever has the token can use the agent and its tools"
+)
 DENIED = "are denied; server = serve(agent, approvals='wait') lets them wait for you"
 
 
@@ -38,6 +41,10 @@ class Panel:
         Name of the agent.
     url : str
         Where the server is.
+    network_url : str or None
+        Where other machines reach it, if that is known.
+    is_open : bool
+        Whether they do.
     is_running : bool
         Whether it is.
     chat_endpoint : str
@@ -50,6 +57,8 @@ class Panel:
 
     agent: str
     url: str
+    network_url: str | None = None
+    is_open: bool = False
     is_running: bool
     chat_endpoint: str
     docs_url: str | None
@@ -115,11 +124,15 @@ class Panel:
         )
 
     def _rows(self) -> list[tuple[str, str]]:
+        others = [("network", self._network())] if self.is_open else []
         docs = [("docs", f"{self.url}{self.docs_url}")] if self.docs_url else []
         answers = {"wait": ANSWER, "deny": DENIED}
         asked = [("approvals", answers[self.approvals])] if self.approvals else []
         calls = [("token", WHERE), ("shell", self.shell), ("Python", self.python)]
-        return [*docs, *calls, *asked]
+        return [*others, *docs, *calls, *asked]
+
+    def _network(self) -> str:
+        return f"{self.network_url or 'this port'} {OPEN}"
 
     def _title(self) -> str:
         return f"Agent {self.agent!r} is {self._state()}"
@@ -136,7 +149,7 @@ def _link(url: str) -> str:
 def _value(name: str, text: str) -> str:
     if name == "docs":
         return _link(text)
-    if text != DENIED:
+    if text != DENIED and name != "network":
         style = (
             f"font-family:{_MONO};background:{_FILL};white-space:pre-wrap;"
             "overflow-wrap:anywhere;display:inline-block;padding:0 4px"

@@ -39,7 +39,7 @@ def collected(tools: Any) -> dict[str, ToolDefinition]:
     if callable(tools) or hasattr(tools, "as_tool") or isinstance(tools, Mapping):
         checks.fail(f"The tools of an agent are a list: Agent(..., [{_named(tools)}]).")
     found: dict[str, ToolDefinition] = {}
-    for tool in checks.each("tools", tools, "functions"):
+    for tool in [] if tools is None else checks.each("tools", tools, "functions"):
         definition = to_tool_definition(tool)
         earlier = found.get(definition.name, definition)
         if earlier.func != definition.func and not is_redefined(earlier, definition):

@@ -163,7 +163,8 @@ ERRORS = {
 @pytest.fixture(scope="module")
 def failed():
     """Make every mistake once."""
-    nowhere = "%env NOTEBOOK_AGENTS_HOME=nowhere"
+    places = ("NOTEBOOK_AGENTS_HOME", "XDG_CACHE_HOME", "HOME")
+    nowhere = "\n".join(f"%env {place}=nowhere" for place in places)
     return executed(nowhere, "agent = bot()", *ERRORS, allow_errors=True)
 
 

@@ -17,11 +17,18 @@ from pydantic import BaseModel, Field
 from notebook_agents import Agent
 from notebook_agents.errors import AgentProviderError, ContextLengthError
 from notebook_agents.messages import Message, ToolCall
-from notebook_agents.providers.base import Delta, ModelReply, ModelRequest, TextDelta
+from notebook_agents.providers.base import (
+    Delta,
+    ModelReply,
+    ModelRequest,
+    RetryDelta,
+    TextDelta,
+)
 from notebook_agents.providers.local import LocalProvider
 from notebook_agents.providers.local.engine import engine_for
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 pytestmark = pytest.mark.local_model
@@ -65,6 +72,12 @@ async def reply_of(provider: LocalProvider, *said: Message, **facts: Any) -> Mod
     return deltas[-1]
 
 
+async def first_of(deltas: AsyncGenerator[Delta, None]) -> Delta:
+    """Give what comes first of the reply itself."""
+    delta = await anext(deltas)
+    return await anext(deltas) if isinstance(delta, RetryDelta) else delta
+
+
 async def seconds_for_the_next_request(provider: LocalProvider) -> float:
     start = time.monotonic()
     await all_of(provider, SHORT)
@@ -81,6 +94,25 @@ async def test_text_arrives_in_several_deltas_that_add_up_to_the_reply(
     assert len(pieces) > 3
     assert "".join(p.text for p in pieces if isinstance(p, TextDelta)) == reply.text
     assert "Paris" in reply.text
+
+
+async def test_only_the_first_request_says_that_the_model_is_being_loaded(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a word, half a minute on a busy machine looks like a hang."""
+    monkeypatch.setenv("NOTEBOOK_AGENTS_LOCAL_MODEL", str(weights))
+    alone = LocalProvider(n_ctx=640)  # shares its engine with nobody
+    first, again = [
+        [
+            each.reason
+            for each in await all_of(alone, SHORT)
+            if isinstance(each, RetryDelta)
+        ]
+        for _ in range(2)
+    ]
+    assert ["smollm2-135m is being loaded" in reason for reason in first] == [True]
+    assert again == []
+    await alone.aclose()
 
 
 async def test_the_engine_counts_the_tokens(provider: LocalProvider) -> None:
@@ -105,7 +137,7 @@ async def test_cancelling_while_it_writes_frees_the_engine_at_once(
     provider: LocalProvider,
 ) -> None:
     deltas = provider.respond(STORY)
-    await anext(deltas)
+    await first_of(deltas)
     await deltas.aclose()
     assert await seconds_for_the_next_request(provider) < 3
 
@@ -121,7 +153,7 @@ async def test_cancelling_while_it_reads_a_long_prompt_frees_the_engine_soon(
     deltas = provider.respond(long)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(quarter / 2):
-            await anext(deltas)
+            await first_of(deltas)
     assert await seconds_for_the_next_request(provider) < 2 * quarter
 
 
@@ -129,8 +161,8 @@ async def test_a_cancelled_request_that_waits_is_taken_out_of_the_line(
     provider: LocalProvider,
 ) -> None:
     running = provider.respond(STORY)
-    await anext(running)
-    waiting = asyncio.ensure_future(anext(provider.respond(STORY)))
+    await first_of(running)
+    waiting = asyncio.ensure_future(first_of(provider.respond(STORY)))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(waiting, 0.1)
     assert provider._options is not None
@@ -297,7 +329,7 @@ async def test_unloading_fails_what_runs_and_the_next_request_loads_again(
     provider: LocalProvider,
 ) -> None:
     running = provider.respond(STORY)
-    await anext(running)
+    await first_of(running)
     provider.unload()
     with pytest.raises(AgentProviderError, match="was unloaded"):
         async for _ in running:
@@ -333,7 +365,7 @@ def test_a_loop_that_is_gone_does_not_block_the_engine(
     provider: LocalProvider,
 ) -> None:
     async def begin() -> None:
-        await anext(provider.respond(STORY))
+        await first_of(provider.respond(STORY))
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(begin())

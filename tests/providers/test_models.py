@@ -170,6 +170,7 @@ async def test_that_none_of_several_can_tell_is_said_by_the_first():
 
 async def test_the_local_models_are_those_whose_weights_are_here(tmp_path, monkeypatch):
     monkeypatch.setattr(weights, "_packaged", lambda _: None)
+    monkeypatch.setattr(weights, "_folders", lambda: [tmp_path / "models"])
     with pytest.raises(ModelNotFoundError, match="models pull"):
         await LocalProvider().models()
     folder = weights.models_folder()

@@ -136,6 +136,11 @@ class Engine:
             job.stop()
             self._forget(job)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._server is not None
+
     def close(self) -> None:
         """Fail what runs and what waits, and give back the memory soon."""
         for job in self._end():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 from notebook_agents.messages import ToolCall
@@ -13,6 +14,7 @@ from notebook_agents.providers.base import (
     ModelRequest,
     Provider,
     ReasoningDelta,
+    RetryDelta,
     TextDelta,
 )
 from notebook_agents.providers.local.arguments import write_arguments
@@ -44,6 +46,11 @@ from notebook_agents.providers.local.weights import (
 from notebook_agents.providers.output_format import OutputMode
 
 __all__ = ["LocalProvider"]
+
+LOADING = (
+    "{} is being loaded; the first answer takes some seconds, half a minute where the "
+    "machine is busy"
+)
 
 
 class LocalProvider(Provider):
@@ -121,8 +128,8 @@ class LocalProvider(Provider):
 
         Yields
         ------
-        TextDelta, ReasoningDelta or ModelReply
-            The reply as it arrives.
+        TextDelta, ReasoningDelta, RetryDelta or ModelReply
+            The reply as it arrives; before the first one, that it takes longer.
 
         Raises
         ------
@@ -136,7 +143,10 @@ class LocalProvider(Provider):
             If the model cannot be loaded, or was unloaded meanwhile.
         """
         self._options = self._find_options()
-        asker = Asker(engine_for(self._options, self))
+        engine = engine_for(self._options, self)
+        if not engine.is_loaded:
+            yield RetryDelta(0, 0.0, LOADING.format(Path(self.model).name))
+        asker = Asker(engine)
         call, stop_reason = await self._call(asker, request)
         if call is not None:
             yield ModelReply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ __all__ = [
     "PULL_COMMAND",
     "Weights",
     "find_weights",
+    "is_here",
     "is_path",
     "known_weights",
     "models_folder",
@@ -93,12 +95,18 @@ def models_folder() -> Path:
         ``$NOTEBOOK_AGENTS_HOME/models`` if that variable is set, else
         ``models`` in the user's cache folder for this package.
     """
-    home = os.environ.get("NOTEBOOK_AGENTS_HOME", "").strip()
-    if home:
-        return Path(home).expanduser() / "models"
+    return _folders()[0]
+
+
+def _folders() -> list[Path]:
+    """Name the folders that may hold weights, that for new ones first."""
     import platformdirs
 
-    return platformdirs.user_cache_path("notebook-agents", appauthor=False) / "models"
+    cache = platformdirs.user_cache_path("notebook-agents", appauthor=False)
+    home = os.environ.get("NOTEBOOK_AGENTS_HOME", "").strip()
+    # What was fetched before the variable was set stays where it was.
+    chosen = [Path(home).expanduser() / "models"] if home else []
+    return [*chosen, cache / "models"]
 
 
 def is_path(model: str) -> bool:
@@ -139,8 +147,8 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
     """Find the file that holds a model's weights.
 
     Looked for in this order: `model` itself if it is a path, the file named by
-    ``NOTEBOOK_AGENTS_LOCAL_MODEL``, the folder of fetched models, the installed
-    package that carries the file.
+    ``NOTEBOOK_AGENTS_LOCAL_MODEL``, the folder of fetched models, the usual one
+    of these, the installed package that carries the file.
 
     Parameters
     ----------
@@ -163,12 +171,13 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
     chosen = os.environ.get("NOTEBOOK_AGENTS_LOCAL_MODEL", "").strip()
     if chosen:
         return _existing(Path(chosen).expanduser(), "NOTEBOOK_AGENTS_LOCAL_MODEL: ")
-    for path in (models_folder() / weights.file, _packaged(weights)):
-        if path is not None and is_complete(path, weights):
+    for path in _places(weights):
+        if is_complete(path, weights):
             return path
+    looked = " and ".join(map(str, _folders()))
     message = (
         f"The weights of {weights.name} are not on this machine yet; run "
-        f"`{PULL_COMMAND}` once (in a notebook: `{CELL_COMMAND}`)."
+        f"`{PULL_COMMAND}` once (in a notebook: `{CELL_COMMAND}`). Looked in {looked}."
     )
     raise ModelNotFoundError(message)
 
@@ -190,15 +199,25 @@ def weights_here() -> list[str]:
     if chosen:
         return [chosen]  # whatever is asked for
     known = {weights.file for weights in KNOWN}
-    files = (path for path in models_folder().glob("*.gguf") if path.name not in known)
-    here = [weights.name for weights in KNOWN if _is_here(weights)]
+    found = (path for folder in _folders() for path in folder.glob("*.gguf"))
+    files = (path for path in found if path.name not in known)
+    here = [weights.name for weights in KNOWN if is_here(weights)]
     here += sorted(map(str, files))
     return here or [str(find_weights())]
 
 
-def _is_here(weights: Weights) -> bool:
-    paths = (models_folder() / weights.file, _packaged(weights))
-    return any(path is not None and is_complete(path, weights) for path in paths)
+def is_here(weights: Weights) -> bool:
+    """Tell whether weights are on this machine."""
+    return any(is_complete(path, weights) for path in _places(weights))
+
+
+def _places(weights: Weights) -> Iterator[Path]:
+    """Give the files that may hold some weights, in the order in which to look."""
+    for folder in _folders():
+        yield folder / weights.file
+    packaged = _packaged(weights)
+    if packaged is not None:
+        yield packaged
 
 
 def is_complete(path: Path, weights: Weights) -> bool:
