@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
+from notebook_agents.checks import shown
 from notebook_agents.decisions import (
     Allow,
     Always,
@@ -176,7 +177,7 @@ class CallbackApprover:
         """Call the function and pass its answer on."""
         async with self._one_at_a_time:
             answer = await self._answer_to(pending.request)
-        decision = Allow() if answer is True else Deny("the callback said no")
+        decision = Allow() if answer is True else Deny(_no_of_callback(answer))
         pending.decide(decision, by="callback")
 
     async def _answer_to(self, request: ApprovalRequest) -> object:
@@ -195,6 +196,12 @@ class CallbackApprover:
         else:
             answer = await waiter.run(call)
         return await answer if inspect.isawaitable(answer) else answer
+
+
+def _no_of_callback(answer: object) -> str:
+    if answer is False or answer is None:
+        return "the callback said no"
+    return f"the callback returned {shown(answer)}, and only True allows"
 
 
 class NobodyApprover:

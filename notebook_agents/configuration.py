@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from notebook_agents import checks
@@ -10,12 +11,12 @@ from notebook_agents.parts import check_memory
 __all__ = ["check_parts"]
 
 
-def check_parts(*, name: object, **parts: Any) -> None:
+def check_parts(*, name: object, parallel_tools: object, **parts: Any) -> None:
     """Refuse parts of an agent that its first run would stumble over.
 
     Parameters
     ----------
-    name : object
+    name, parallel_tools : object
         As for `Agent`.
     **parts : object
         As there; None where they are left out.
@@ -26,6 +27,7 @@ def check_parts(*, name: object, **parts: Any) -> None:
         At the first that is of another kind.
     """
     _check_name("name", name)
+    checks.flag("parallel_tools", parallel_tools)
     for part, value in parts.items():
         if value is not None:
             _CHECKS[part](part, value)
@@ -52,11 +54,10 @@ def _check_budget(part: str, budget: object) -> None:
         checks.fail(f"{part} is a Budget, such as Budget(tokens=20_000), not {given}.")
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "agent_id": checks.not_blank,
     "system_prompt": _check_prompt,
     "memory": check_memory,
     "budget": _check_budget,
     "on_event": lambda part, value: checks.function(part, value, "an event"),
-    "parallel_tools": checks.flag,
 }

@@ -145,7 +145,7 @@ class Consent:
             return may_need_consent(definition), ""
         try:
             return bool(rule(dict(args))), ""
-        except Exception as error:  # noqa: BLE001 - a rule that fails never allows
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule that fails never allows
             return True, failed(f"The approval rule of {definition.name}", error)
 
     def without_asking(

@@ -199,7 +199,7 @@ def _applied(pattern: str, rule: Rule, args: Mapping[str, Any]) -> tuple[Ruling,
         return rule, ""
     try:
         said: object = rule(dict(args))
-    except Exception as error:  # noqa: BLE001 - a rule that fails never allows
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule that fails never allows
         return "ask", failed(f"The rule {pattern!r} of the policy", error)
     if isinstance(said, str) and said in RULINGS:
         ruling: Any = said
@@ -208,7 +208,7 @@ def _applied(pattern: str, rule: Rule, args: Mapping[str, Any]) -> tuple[Ruling,
     return "ask", f"The rule {pattern!r} returned {shown(said)}, none of {known}."
 
 
-def failed(rule: str, error: Exception) -> str:
+def failed(rule: str, error: BaseException) -> str:
     """Say that a rule failed, to the person who is asked in its place."""
     words = shorten(f"{type(error).__name__}: {error}", LONGEST_WORDS)
     return f"{rule} failed: {words}."

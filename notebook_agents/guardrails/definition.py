@@ -88,6 +88,7 @@ class Guardrail:
             return block_keywords(**self.config)
         if self.kind == "pii":
             return strip_pii(**self.config)
+        _check_kind(self.kind)
         if llm_client is None:
             message = f"The guardrail {self.name!r} needs a model: pass llm_client=."
             raise AgentConfigurationError(message)
@@ -116,10 +117,7 @@ def config_text(guardrail: Guardrail) -> str:
     if not isinstance(name, str) or not name.strip():
         message = f"A guardrail needs a name, not {name!r}."
         raise AgentConfigurationError(message)
-    if guardrail.kind not in _ARGUMENTS:
-        known = ", ".join(_ARGUMENTS)
-        message = f"A guardrail is one of {known}, not {guardrail.kind!r}."
-        raise AgentConfigurationError(message)
+    _check_kind(guardrail.kind)
     _check_keys(guardrail.kind, guardrail.config)
     try:
         text = json.dumps(dict(guardrail.config), allow_nan=False)
@@ -131,6 +129,13 @@ def config_text(guardrail: Guardrail) -> str:
         message = f"The config of the guardrail {name!r} cannot be used: {error}."
         raise AgentConfigurationError(message) from error
     return text
+
+
+def _check_kind(kind: object) -> None:
+    if kind not in _ARGUMENTS:
+        known = ", ".join(_ARGUMENTS)
+        message = f"A guardrail is one of {known}, not {kind!r}."
+        raise AgentConfigurationError(message)
 
 
 def _check_keys(kind: Kind, config: Any) -> None:

@@ -24,6 +24,7 @@ __all__ = [
 
 _GEMINI_PATH = re.compile(r"/models/[^/?]+:\w+$")
 _QUOTES = frozenset("'\"\N{LEFT DOUBLE QUOTATION MARK}")
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*(:\d+)?(/[\w./-]*)?$", re.ASCII)
 SHORTEST_KEY = 8
 WHOLE_NUMBERS = {
     "max_retries": 0,
@@ -157,8 +158,10 @@ def normalized_url(url: str) -> str:
         has_host = False
     if not has_host or not url.isprintable() or " " in url:
         shown = url.rpartition("@")[2].partition("?")[0]
+        meant = f" Did you mean 'http://{shown}'?" if _HOST.match(shown) else ""
         message = (
             f"{shown!r} is no base URL; one looks like 'http://localhost:8000/v1'."
+            f"{meant}"
         )
         raise AgentConfigurationError(message)
     if "@" in parts.netloc:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _socket
+import contextlib
 import ipaddress
 import socket
 
@@ -47,7 +49,8 @@ def seen_by_others(host: str) -> str | None:
 
 def _own_address(family: socket.AddressFamily) -> str | None:
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        # The plain kind, of which `no_network` knows nothing: nothing is sent.
+        with contextlib.closing(_socket.socket(family, socket.SOCK_DGRAM)) as sock:
             sock.connect(_ELSEWHERE[family])
             address: str = sock.getsockname()[0]
             return address

@@ -341,9 +341,27 @@ def _check_options(definition: ToolDefinition) -> None:
         problem = f"timeout={timeout!r}: use seconds, more than 0, or None."
     elif not _is_count(definition.retries):
         problem = f"retries={definition.retries!r}: use a whole number, 0 or more."
+    else:
+        problem = _wrong_kind(definition)
     if problem:
         message = f"The tool {definition.name!r} was given {problem}"
         raise AgentConfigurationError(message)
+
+
+def _wrong_kind(definition: ToolDefinition) -> str | None:
+    """Find an option that is neither left out nor of its kind."""
+    for kind, word, names in _KINDS:
+        for name in names:
+            value = getattr(definition, name)
+            if value is not None and not isinstance(value, kind):
+                return f"{name}={value!r}: use {word}."
+    return None
+
+
+_KINDS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
+    (str, "a text", ("description", "context", "label")),
+    (bool, "True or False", ("thread", "sequential", "strict")),
+)
 
 
 def _is_positive(value: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
+import string
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from notebook_agents.checks import shown
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.spelling import refuse_option
+from notebook_agents.spelling import did_you_mean, refuse_option
 from notebook_agents.tools.annotation import innermost
 from notebook_agents.tools.definition import (
     ToolDefinition,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK", "attach", "check_callable", "derive", "to_tool_definition"]
 
+VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+_parse = string.Formatter().parse
 MARK = "__notebook_agents_tool__"
 """The attribute of a function that holds its definition."""
 
@@ -121,6 +125,7 @@ def derive(
     if arguments is None:
         arguments = read_arguments(func)
         doubts = arguments.doubts
+    _check_label(name, options.get("label"), arguments)
     documentation = read_documentation(func)
     description = (
         options.get("description") or documentation.summary or f"Tool function {name}"
@@ -282,6 +287,26 @@ def _is_meant_as_object(kind: type) -> bool:
         return not inspect.signature(kind).parameters
     except (TypeError, ValueError):
         return False  # refused as soon as its parameters are asked for
+
+
+def _check_label(name: str, label: object, arguments: Arguments) -> None:
+    """Refuse a label that would be shown with its braces."""
+    if not isinstance(label, str):
+        return
+    known = [each.name for each in arguments.layout]
+    takes_any = any(each.kind is VAR_KEYWORD for each in arguments.layout)
+    try:
+        fields = [re.split(r"[.\[]", part[1])[0] for part in _parse(label) if part[1]]
+    except ValueError as error:
+        message = f"The label {label!r} of the tool {name!r} cannot be read: {error}."
+        raise AgentConfigurationError(message) from error
+    for field in fields:
+        if field not in known and not takes_any:
+            meant = did_you_mean(field, known)
+            message = (
+                f"The label of the tool {name!r} names no parameter: {field!r}.{meant}"
+            )
+            raise AgentConfigurationError(message)
 
 
 def _check_known(options: ToolOptions) -> None:
