@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from notebook_agents.asking import Asking, ToolNames
+from notebook_agents.chatting import Chatting
 from notebook_agents.configuration import check_parts
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
@@ -62,7 +63,7 @@ PRIOR = "prior_messages"
 
 
 @by_name
-class Agent(Resumable[T], ModelChoice):
+class Agent(Resumable[T], Chatting[T], ModelChoice):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed

@@ -22,6 +22,7 @@ from notebook_agents.approval import (
     Respond,
     Stop,
 )
+from notebook_agents.chatting import LONGEST_ID
 
 __all__ = [
     "ApprovalDecision",
@@ -35,8 +36,6 @@ __all__ = [
     "InfoResponse",
     "RunResponse",
 ]
-
-LONGEST_ID = 128
 
 
 def _not_blank(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import uuid
 
 from notebook_agents.agent import Agent
 from notebook_agents.approval import Approver, NobodyApprover, PendingApproval
-from notebook_agents.memory.scope import MemoryScope, create_conversation_id
+from notebook_agents.chatting import conversation_scope, with_context
+from notebook_agents.memory.scope import create_conversation_id
 from notebook_agents.memory.store import MemoryStore
 from notebook_agents.run import Run
 from notebook_agents.server.config import ServerConfig
@@ -19,8 +19,6 @@ from notebook_agents.server.served_run import Order, ServedRun
 
 __all__ = ["Service"]
 
-# Fixed for good: stored conversations are found by what it makes of their ids.
-NAMESPACE = uuid.UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
 FLAG = 'approvals="wait" where the agent is served'
 
 
@@ -89,12 +87,10 @@ class Service:
         if user is None:
             raise Refusal(422, "ValidationError", "user_id: Field required")
         conversation_id = request.conversation_id or create_conversation_id()
-        scope = MemoryScope(
-            conversation_id=_uuid_of(conversation_id),
-            user_id=user,
-            agent_id=self.agent.agent_id,
+        scope = conversation_scope(
+            conversation_id, user_id=user, agent_id=self.agent.agent_id
         )
-        message = _with_context(request.message, context)
+        message = with_context(request.message, context)
         return Order(message=message, conversation_id=conversation_id, scope=scope)
 
     def find_run(self, run_id: str, caller: Caller) -> ServedRun:
@@ -180,18 +176,3 @@ class WaitingApprover:
         """Wait, for as long as the agent lets a question stay open."""
         with self._runs.asking(pending):
             await pending.wait()
-
-
-def _uuid_of(conversation_id: str) -> str:
-    try:
-        return str(uuid.UUID(conversation_id))
-    except ValueError:
-        return str(uuid.uuid5(NAMESPACE, f"notebook-agents:{conversation_id}"))
-
-
-def _with_context(message: str, context: list[str]) -> str:
-    # In the user's words: a client has no say in the system prompt.
-    if not context:
-        return message
-    facts = "\n".join(f"- {text}" for text in context)
-    return f"Context for this message:\n{facts}\n\n{message}"

@@ -1,0 +1,168 @@
+"""`Chatting`: many conversations with one agent, each by its user and its identifier."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Unpack
+
+from notebook_agents.errors import AgentConfigurationError, GuardrailBlockedError
+from notebook_agents.memory.scope import MemoryScope, create_conversation_id
+from notebook_agents.memory.store import MemoryBackend, MemorySession
+from notebook_agents.options import AskOptions
+from notebook_agents.results import AgentResult, T
+from notebook_agents.runnable import Runnable
+
+__all__ = ["Chatting", "conversation_scope", "with_context"]
+
+# Fixed for good: stored conversations are found by what it makes of their ids.
+NAMESPACE = uuid.UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
+LONGEST_ID = 128
+
+
+class Chatting(Runnable[T]):
+    """What can be asked, in as many conversations as its store keeps."""
+
+    memory: MemoryBackend
+    agent_id: str
+
+    async def chat(
+        self,
+        user_id: str,
+        conversation_id: str,
+        content: str,
+        explicit_context: Iterable[str] | None = None,
+        **options: Unpack[AskOptions],
+    ) -> AgentResult[Any]:
+        """Ask in the conversation of a user, as a server of your own does.
+
+        The conversation is in the store of the agent's memory, where `serve`
+        keeps the same one. A text that a guard blocked is an answer here, whose
+        ``is_blocked`` is true.
+
+        Parameters
+        ----------
+        user_id : str
+            Who asks.
+        conversation_id : str
+            Which conversation goes on, in at most 128 characters of any kind;
+            blank begins a new one.
+        content : str
+            What the agent should do.
+        explicit_context : iterable of str, optional
+            Facts for this question, which are put before it.
+        **options
+            As in `RunOptions`, but for ``memory``.
+
+        Returns
+        -------
+        AgentResult
+            With the ``conversation_id`` by which the conversation goes on.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no user, the identifier is too long, or the agent's
+            memory holds one conversation only.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from notebook_agents import Agent, ScriptedProvider, block_keywords
+        >>> guard = block_keywords(["password"])
+        >>> agent = Agent(ScriptedProvider(["Hi Ada!"]), input_guards=guard)
+        >>> result = asyncio.run(agent.chat("ada", "ticket 7", "Hello"))
+        >>> result.answer, result.conversation_id, result.turn_number
+        ('Hi Ada!', 'ticket 7', 1)
+        >>> asyncio.run(agent.chat("ada", "ticket 7", "My password?")).is_blocked
+        True
+        """
+        if "memory" in options:
+            message = "chat() takes no memory=: user and conversation name one."
+            raise AgentConfigurationError(message)
+        if not isinstance(self.memory, MemorySession):
+            message = (
+                f"{type(self.memory).__name__} holds one conversation only. For "
+                "chat(), give the agent a store: Agent(..., memory=InMemoryStore()"
+                ".session())."
+            )
+            raise AgentConfigurationError(message)
+        # Also what is no text gets as far as the check of it.
+        is_named = bool(str(conversation_id).strip())
+        name = conversation_id if is_named else create_conversation_id()
+        scope = conversation_scope(name, user_id=user_id or "", agent_id=self.agent_id)
+        options["memory"] = self.memory.store.session(scope)
+        facts = (
+            [explicit_context]
+            if isinstance(explicit_context, str)
+            else (explicit_context or ())
+        )
+        try:
+            result = await self._ask(with_context(content, facts), options)
+        except GuardrailBlockedError as error:
+            result = error.result
+        return replace(result, conversation_id=name)
+
+
+def conversation_scope(
+    conversation_id: str, *, user_id: str | None, agent_id: str
+) -> MemoryScope:
+    """Say where a conversation is kept that somebody else has named.
+
+    Parameters
+    ----------
+    conversation_id : str
+        Its name, not blank.
+    user_id : str or None
+        Whose it is.
+    agent_id : str
+        With whom.
+
+    Returns
+    -------
+    MemoryScope
+        The same one for the same names, in every process.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If a name is none.
+    """
+    if user_id is not None and _is_blank(user_id):
+        message = f"user_id is {user_id!r}; it must be text that is not blank."
+        raise AgentConfigurationError(message)
+    if _is_blank(conversation_id) or len(conversation_id) > LONGEST_ID:
+        message = (
+            f"conversation_id is {conversation_id!r:.200}; it must be text that is "
+            f"not blank, of at most {LONGEST_ID} characters."
+        )
+        raise AgentConfigurationError(message)
+    try:
+        number = str(uuid.UUID(conversation_id))
+    except ValueError:
+        number = str(uuid.uuid5(NAMESPACE, f"notebook-agents:{conversation_id}"))
+    return MemoryScope(conversation_id=number, user_id=user_id, agent_id=agent_id)
+
+
+def _is_blank(value: object) -> bool:
+    return not isinstance(value, str) or not value.strip()
+
+
+def with_context(message: str, facts: Iterable[str]) -> str:
+    """Put facts before a message.
+
+    Parameters
+    ----------
+    message : str
+        What the user said.
+    facts : iterable of str
+        Blank ones are left out.
+
+    Returns
+    -------
+    str
+        In the user's words: a client has no say in the system prompt.
+    """
+    told = "\n".join(f"- {text}" for text in facts if text.strip())
+    return f"Context for this message:\n{told}\n\n{message}" if told else message
