@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from notebook_agents.budget import Budget
     from notebook_agents.client import LLMClient
+    from notebook_agents.conversing import ConversationService
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
@@ -102,6 +103,7 @@ _HOME = {
     "BaseProvider": "providers.base",
     "Budget": "budget",
     "CORSConfig": "server",
+    "ConversationService": "conversing",
     "Deny": "approval",
     "FallbackProvider": "providers.fallback",
     "Guard": "guardrails.guard",
@@ -178,6 +180,7 @@ __all__ = [
     "BaseProvider",
     "Budget",
     "CORSConfig",
+    "ConversationService",
     "Deny",
     "Depends",
     "FallbackProvider",

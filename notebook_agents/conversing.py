@@ -1,0 +1,173 @@
+"""`ConversationService`: an agent, and a bounded history for each conversation."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any, Unpack
+
+from notebook_agents.agent import Agent
+from notebook_agents.chatting import conversation_scope
+from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.history.budget import checked_limit
+from notebook_agents.history.buffer import HistoryBuffer
+from notebook_agents.memory.store import MemorySession
+from notebook_agents.messages import to_dicts
+from notebook_agents.options import AskOptions
+from notebook_agents.results import AgentResult
+
+__all__ = ["ConversationService"]
+
+
+class ConversationService:
+    """An agent with many conversations, of each of which it sees a bounded part.
+
+    Each conversation has a `HistoryBuffer` of its own, which is what the agent
+    is given in every turn. Conversations are stored whole in the store of the
+    agent's memory; a buffer that is not at hand is filled from there.
+
+    Parameters
+    ----------
+    agent : Agent
+        Who answers; an `Orchestrator`, say.
+    history_max_tokens : int, default 8000
+        How much of a conversation the agent sees, in tokens.
+    max_conversations : int, default 1000
+        How many buffers are at hand; the one that was used least recently goes
+        first.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If a limit is below 1, or the agent's memory holds one conversation only.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from notebook_agents import Agent, ConversationService, ScriptedProvider
+    >>> model = ScriptedProvider(["Hi Ada!", "Hi Bob!", "You are Ada."])
+    >>> service = ConversationService(Agent(model))
+    >>> async def talk():
+    ...     await service.run("c-1", "I am Ada.")
+    ...     await service.run("c-2", "I am Bob.")
+    ...     return await service.run("c-1", "Who am I?")
+    >>> print(asyncio.run(talk()))
+    You are Ada.
+    >>> [message.content for message in model.requests[2].messages]
+    ['I am Ada.', 'Hi Ada!', 'Who am I?']
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        history_max_tokens: int = 8000,
+        max_conversations: int = 1000,
+    ) -> None:
+        if not isinstance(agent.memory, MemorySession):
+            message = (
+                f"{type(agent.memory).__name__} holds one conversation only. Give the "
+                "agent a store: Agent(..., memory=InMemoryStore().session())."
+            )
+            raise AgentConfigurationError(message)
+        checked_limit("history_max_tokens", history_max_tokens)
+        checked_limit("max_conversations", max_conversations)
+        self.agent = agent
+        """Who answers."""
+        self.history_max_tokens = history_max_tokens
+        self.max_conversations = max_conversations
+        self._store = agent.memory.store
+        self._buffers: OrderedDict[str, HistoryBuffer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<ConversationService of {self.agent.name!r}>"
+
+    async def run(
+        self,
+        conversation_id: str,
+        message: str,
+        *,
+        user_id: str | None = None,
+        **options: Unpack[AskOptions],
+    ) -> AgentResult[Any]:
+        """Ask in a conversation.
+
+        Parameters
+        ----------
+        conversation_id : str
+            Which one, in at most 128 characters of any kind; its first turn
+            begins it.
+        message : str
+            What the agent should do.
+        user_id : str, optional
+            Whose it is; two users never share one.
+        **options
+            As in `RunOptions`, but for ``prior_messages`` and ``memory``.
+
+        Returns
+        -------
+        AgentResult
+            The outcome, as from ``agent.run``.
+        """
+        session = self._session(conversation_id, user_id)
+        buffer = await self._buffer(session)
+        return await buffer.run(self.agent, message, memory=session, **options)
+
+    async def history(
+        self, conversation_id: str, *, user_id: str | None = None
+    ) -> HistoryBuffer:
+        """Give what the agent sees of a conversation.
+
+        Parameters
+        ----------
+        conversation_id : str
+            Which one.
+        user_id : str, optional
+            Whose it is.
+
+        Returns
+        -------
+        HistoryBuffer
+            The one that the next turn uses.
+        """
+        return await self._buffer(self._session(conversation_id, user_id))
+
+    async def forget(self, conversation_id: str, *, user_id: str | None = None) -> None:
+        """Remove a conversation, from the store as well.
+
+        Parameters
+        ----------
+        conversation_id : str
+            Which one.
+        user_id : str, optional
+            Whose it is.
+        """
+        session = self._session(conversation_id, user_id)
+        await self._store.aclear(session.scope)
+        with self._lock:
+            buffer = self._buffers.pop(session.scope_key, None)
+        if buffer is not None:
+            buffer.clear()
+
+    def _session(self, conversation_id: str, user_id: str | None) -> MemorySession:
+        scope = conversation_scope(
+            conversation_id, user_id=user_id, agent_id=self.agent.agent_id
+        )
+        return self._store.session(scope)
+
+    async def _buffer(self, session: MemorySession) -> HistoryBuffer:
+        key = session.scope_key
+        with self._lock:
+            found = self._buffers.get(key)
+            if found is not None:
+                self._buffers.move_to_end(key)
+                return found
+        filled = HistoryBuffer(self.history_max_tokens)
+        filled.extend(to_dicts(await session.load()))
+        with self._lock:
+            # Somebody else may have been first.
+            buffer = self._buffers.setdefault(key, filled)
+            if len(self._buffers) > self.max_conversations:
+                self._buffers.popitem(last=False)
+        return buffer
