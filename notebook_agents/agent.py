@@ -96,6 +96,8 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         Most tokens of visible output of one model call.
     temperature : float, optional
         Sampling temperature, no unit; the provider's own when left out.
+    max_retries : int, optional
+        Further tries of a model call that failed; the provider's own when left out.
     max_steps : int, optional
         Most model calls of a run; 4 when left out.
     parallel_tools : bool, default True
@@ -173,6 +175,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         output_retries: int = 2,
         max_tokens: int = 1024,
         temperature: float | None = None,
+        max_retries: int | None = None,
         max_steps: int | None = None,
         parallel_tools: bool = True,
         policy: Policy | None = None,
@@ -202,6 +205,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
             memory=memory,
             parallel_tools=parallel_tools,
             budget=budget,
+            max_retries=max_retries,
             on_event=on_event,
         )
         self.name = name
@@ -224,6 +228,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         self._output_retries = checked_retries(output_retries)
         self._max_tokens = checked_tokens(max_tokens)
         self._temperature = checked_temperature(temperature)
+        self._max_retries = max_retries
         self._max_steps = checked_steps(max_steps)
         self._parallel_tools = parallel_tools
         self.asking = Asking(
@@ -344,6 +349,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
             past=deque(opened.steps),
             max_tokens=params.pop("max_tokens", self._max_tokens),
             temperature=params.pop("temperature", self._temperature),
+            max_retries=self._max_retries,
             tool_calling=tool_calling,
             params=params,
             parallel_tools=self._parallel_tools

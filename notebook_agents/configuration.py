@@ -59,5 +59,6 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "system_prompt": _check_prompt,
     "memory": check_memory,
     "budget": _check_budget,
+    "max_retries": lambda part, value: checks.whole(part, value, least=0),
     "on_event": lambda part, value: checks.function(part, value, "an event"),
 }

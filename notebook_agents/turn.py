@@ -56,7 +56,7 @@ class Turn:
         What of the conversation is sent.
     max_rounds : int
         Most rounds of tool calls; one more model call may follow.
-    max_tokens, temperature, tool_calling, params
+    max_tokens, temperature, max_retries, tool_calling, params
         As in `ModelRequest`.
     parallel_tools : bool
         Whether the calls of one round run at the same time.
@@ -85,6 +85,7 @@ class Turn:
     max_rounds: int = 3
     max_tokens: int = 1024
     temperature: float | None = None
+    max_retries: int | None = None
     tool_calling: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     parallel_tools: bool = True
@@ -234,6 +235,7 @@ class Turn:
             temperature=self.temperature,
             params=self.params,
             output=typed.format if typed else None,
+            max_retries=self.max_retries,
         )
 
     def take(self, reply: ModelReply) -> None:

@@ -16,8 +16,9 @@ from notebook_agents import (
     call,
     tool,
 )
-from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.providers import registry
+from notebook_agents.errors import AgentConfigurationError, AgentProviderError
+from notebook_agents.providers import OpenAICompatibleProvider, registry
+from notebook_agents.testing.wire import whole, wire_server
 
 
 def add(a: int, b: int = 1) -> int:
@@ -147,6 +148,25 @@ async def test_sampling_settings_reach_the_model():
     request = provider.requests[0]
     assert (request.max_tokens, request.temperature) == (7, 0.1)
     assert request.tool_calling == choice
+
+
+@pytest.mark.parametrize(("retries", "tries"), [(0, 1), (2, 3), (None, 4)])
+async def test_the_agent_says_how_often_a_failed_call_is_tried_again(
+    retries, tries, monkeypatch
+):
+    """Requirements, L17."""
+    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
+    with wire_server() as server:
+        server.say(*[whole(503, {"error": {"message": "busy"}})] * 4)
+        provider = OpenAICompatibleProvider(server.url, "m")
+        with pytest.raises(AgentProviderError, match="busy"):
+            await Agent(provider, max_retries=retries).run("go")
+        assert len(server.requests) == tries
+
+
+def test_a_negative_number_of_retries_is_refused():
+    with pytest.raises(AgentConfigurationError, match="max_retries is -1"):
+        Agent(ScriptedProvider([]), max_retries=-1)
 
 
 async def test_the_params_of_a_run_win_over_the_settings_of_the_agent():

@@ -168,7 +168,8 @@ class HttpProvider(Provider):
             If the service cannot be reached, refuses, or breaks off.
         """
         access = self._access()
-        retries = Retries(self.max_retries)
+        asked = request.max_retries
+        retries = Retries(self.max_retries if asked is None else asked)
         while True:
             failure, has_spoken = None, False
             deltas = self._when_allowed(request, access)

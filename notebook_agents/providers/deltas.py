@@ -39,6 +39,8 @@ class ModelRequest:
         More sampling parameters, as the service spells them.
     output : OutputFormat or None
         The shape of the answer; None for plain text.
+    max_retries : int or None
+        Further tries after one that failed; None leaves it to the provider.
     """
 
     messages: Sequence[Message]
@@ -48,6 +50,7 @@ class ModelRequest:
     temperature: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     output: OutputFormat | None = None
+    max_retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
