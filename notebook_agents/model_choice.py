@@ -18,6 +18,16 @@ class ModelChoice:
     _model: LazyProvider
 
     @property
+    def provider_name(self) -> str:
+        """Whose model answers; empty until the first run where none was named."""
+        return self._model.names[0]
+
+    @property
+    def model(self) -> str:
+        """The name of the model; empty where the provider chooses it."""
+        return self._model.names[1]
+
+    @property
     def model_label(self) -> str:
         """What answers, as ``provider:model``."""
         return self._model.label

@@ -55,6 +55,20 @@ def test_an_agent_shows_its_name_its_model_and_its_tools():
     assert repr(agent) == "<Agent 'sums' on scripted:script, tools: add>"
 
 
+def test_an_agent_knows_its_provider_and_its_model_apart():
+    """Requirements, A20."""
+
+    def names(*args, **options):
+        agent = Agent(*args, **options)
+        return agent.provider_name, agent.model
+
+    assert names(provider=" OpenAI ", model="gpt") == ("openai", "gpt")
+    assert names("ollama:llama:3b") == ("ollama", "llama:3b")
+    assert names("openai") == ("openai", "")
+    assert names() == ("", "")
+    assert names(ScriptedProvider([])) == ("scripted", "script")
+
+
 def test_a_later_tool_replaces_an_earlier_one_of_its_name():
     """Acceptance check 10."""
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.providers.base import BaseProvider, model_label
+from notebook_agents.providers.base import BaseProvider, model_label, provider_name
 from notebook_agents.providers.registry import (
     Choice,
     check_spec,
@@ -66,6 +66,14 @@ class LazyProvider:
         if self._spec is None:
             return "a model chosen at the first run"
         return f"{self._spec}:{self._model}" if self._model else self._spec
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The provider and the model, as far as they are known."""
+        if self._made is not None:
+            return provider_name(self._made), self._made.model
+        name, _, model = (self._spec or "").partition(":")
+        return name.strip().lower(), model.strip() or self._model or ""
 
     @property
     def is_named(self) -> bool:
