@@ -173,13 +173,15 @@ async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
         decision = prepared.decision
         if isinstance(decision, Deny | Stop):
             denial = Ended(_denial(decision), status="denied")
-            yield await _observed(turn, prepared, denial)
+            await _write_down(turn, prepared, denial)
+            yield _observation(turn, prepared, denial)
             if isinstance(decision, Stop):
                 raise StopRequested
             return
         if isinstance(decision, Respond):
             answer = Ended(cut(decision.text), status="answered")
-            yield await _observed(turn, prepared, answer)
+            await _write_down(turn, prepared, answer)
+            yield _observation(turn, prepared, answer)
             return
         bound = prepared.edited or bound
     await _get_ready(turn, prepared, definition)
@@ -201,9 +203,10 @@ async def _run(
         yield event
     if seen.notes:
         ended = ended.screened(seen.text, is_blocked=seen.is_blocked)
+    await _write_down(turn, prepared, ended, performance.seconds)
     if ended.failure is not None:
         yield _tool_error(turn, prepared, ended.text, ended.failure)
-    yield await _observed(turn, prepared, ended, performance.seconds)
+    yield _observation(turn, prepared, ended, performance.seconds)
 
 
 async def _get_ready(
@@ -231,8 +234,9 @@ async def _without_running(turn: Turn, prepared: PreparedCall) -> list[Event]:
         last = last_try(turn, prepared.definition)
     failure = Failure(before="Error: ", after=last, reason=type(error).__name__)
     ended = Ended(str(error), status="failed", failure=failure)
+    await _write_down(turn, prepared, ended)
     fault = _tool_error(turn, prepared, ended.text, failure)
-    return [fault, await _observed(turn, prepared, ended)]
+    return [fault, _observation(turn, prepared, ended)]
 
 
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
@@ -310,22 +314,24 @@ async def _consent(
     )
 
 
-async def _observed(
+async def _write_down(
     turn: Turn, prepared: PreparedCall, ended: Ended, seconds: float = 0.0
-) -> ObservationEvent:
-    """Write a result down, then tell of it."""
-    event = _observation(turn, prepared, ended, seconds)
+) -> None:
+    """Keep a result, before its event is made: that takes a number when it is told."""
     if turn.journal is not None:
-        await turn.journal.ended(
-            event.call_id, event.content, status=event.status, seconds=seconds
-        )
-    return event
+        content = _content(prepared, ended)
+        call_id, status = prepared.call.id, ended.status
+        await turn.journal.ended(call_id, content, status=status, seconds=seconds)
+
+
+def _content(prepared: PreparedCall, ended: Ended) -> str:
+    return f"{_change(prepared.edited)}{ended.content}"
 
 
 def _observation(
-    turn: Turn, prepared: PreparedCall, ended: Ended, seconds: float
+    turn: Turn, prepared: PreparedCall, ended: Ended, seconds: float = 0.0
 ) -> ObservationEvent:
-    prepared.result = f"{_change(prepared.edited)}{ended.content}"
+    prepared.result = _content(prepared, ended)
     return turn.event(
         ObservationEvent,
         tool=prepared.call.name,

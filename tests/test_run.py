@@ -11,18 +11,14 @@ import time
 import weakref
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from notebook_agents import (
     Agent,
     Allow,
     Deny,
-    HistoryBudget,
     InMemoryStore,
     ScriptedProvider,
     Stop,
-    ToolCall,
     call,
     event_from_dict,
     tool,
@@ -35,7 +31,6 @@ from notebook_agents.errors import (
 )
 from notebook_agents.providers.base import ModelReply, Provider, TextDelta
 from notebook_agents.sync import run_sync
-from tests.history.fitness import assert_fit
 
 SOON = 1.0  # seconds within which a stopped run has ended
 
@@ -776,141 +771,3 @@ async def test_on_event_may_be_async():
 
     await Agent(ScriptedProvider(["hello"]), on_event=on_event).run("go")
     assert told == ["task", "answer"]
-
-
-# ------------------------------------------------------------ whatever happens
-
-
-class Decides:
-    """Answers as told; a class is raised."""
-
-    def __init__(self, answers):
-        self.answers = iter(answers)
-
-    async def ask(self, pending):
-        await asyncio.sleep(0)
-        answer = next(self.answers, Deny("enough"))
-        if answer is ZeroDivisionError:
-            raise ZeroDivisionError
-        pending.decide(answer, by="test")
-
-
-@tool(name="good")
-async def good_tool(ticks: int = 0) -> str:
-    for _ in range(ticks):
-        await asyncio.sleep(0)
-    return "good"
-
-
-@tool(name="bad", thread=False)
-def bad_tool() -> None:
-    raise ZeroDivisionError
-
-
-@tool(name="alone", sequential=True)
-async def sequential_tool() -> str:
-    await asyncio.sleep(0)
-    return "alone"
-
-
-@tool(name="asks", approval=True)
-async def asking_tool() -> str:
-    await asyncio.sleep(0)
-    return "asked"
-
-
-class Plays(Provider):
-    """Plays replies as they are, identifiers and all."""
-
-    def __init__(self, replies):
-        self.replies = iter(replies)
-        self.requests = []
-
-    async def respond(self, request):
-        self.requests.append(request.messages)
-        await asyncio.sleep(0)
-        reply = next(self.replies, ModelReply(text="end"))
-        if isinstance(reply, Exception):
-            raise reply
-        if reply.text:
-            yield TextDelta(reply.text)
-            await asyncio.sleep(0)
-        yield reply
-
-
-some_calls = st.builds(
-    ToolCall,
-    id=st.sampled_from(["", "a", "a_1", "b"]),
-    name=st.sampled_from(["good", "bad", "alone", "asks", "unknown"]),
-    arguments=st.sampled_from(["{}", '{"ticks": 3}', "{", "[]", "", "null"]),
-)
-some_replies = st.one_of(
-    st.builds(ModelReply, text=st.sampled_from(["", "hello"])),
-    st.builds(
-        ModelReply,
-        text=st.sampled_from(["", "let me see"]),
-        tool_calls=st.lists(some_calls, min_size=1, max_size=4).map(tuple),
-        stop_reason=st.sampled_from(["tool_calls", "tool_calls", "length"]),
-    ),
-    st.just(AgentProviderError("down")),
-)
-some_answers = st.lists(
-    st.sampled_from([Allow(), Deny("no"), Stop(), ZeroDivisionError]), max_size=4
-)
-
-
-@settings(max_examples=500, deadline=None)
-@given(
-    replies=st.lists(some_replies, max_size=6),
-    answers=some_answers,
-    stops=st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=2, max_size=3),
-    parallel=st.booleans(),
-    history=st.sampled_from(
-        ["full", "final", HistoryBudget(max_messages=4), HistoryBudget(max_tokens=20)]
-    ),
-)
-def test_whatever_happens_the_history_can_be_sent_again(
-    replies, answers, stops, parallel, history
-):
-    provider = Plays(replies)
-    agent = Agent(
-        provider,
-        [good_tool, bad_tool, sequential_tool, asking_tool],
-        approver=Decides(answers),
-        parallel_tools=parallel,
-        history=history,
-    )
-
-    async def turn(stop):
-        run = agent.start("go", max_tool_rounds=2)
-        for _ in range(stop or 0):
-            await asyncio.sleep(0)
-        if stop is not None:
-            run.cancel()
-        async with asyncio.timeout(5):
-            await run.ended()
-        return [event async for event in run.events()]
-
-    for stop in stops:
-        events = run_sync(turn(stop))
-        assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        begun = [e.call_id for e in events if e.event == "action"]
-        ended = [e.call_id for e in events if e.event == "observation"]
-        assert sorted(begun) == sorted(ended)
-        assert len(set(ended)) == len(ended)
-        assert [event.ts for event in events] == sorted(event.ts for event in events)
-        for call_id in begun:
-            first, *_, last = [
-                e.event for e in events if getattr(e, "call_id", None) == call_id
-            ]
-            assert (first, last) == ("action", "observation")
-        asked = [e.request["id"] for e in events if e.event == "waiting_for_approval"]
-        decided = [e.request_id for e in events if e.event == "approval_result"]
-        assert set(asked) <= set(decided)
-        assert len(set(decided)) == len(decided)
-        assert events[-1].event in {"answer", "error"}
-    for messages in provider.requests:
-        assert_fit(messages, is_open=True)
-    assert_fit_to_send(agent.memory.all_messages)
-    finals = [m["role"] for m in agent.memory.messages]
-    assert finals == ["user", "assistant"] * (len(finals) // 2)
