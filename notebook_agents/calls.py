@@ -24,8 +24,8 @@ from notebook_agents.events import (
     ToolErrorEvent,
 )
 from notebook_agents.flattening import Events
-from notebook_agents.journal import PastCall
 from notebook_agents.messages import ToolCall
+from notebook_agents.past import PastCall
 from notebook_agents.performing import Ended, Failure, Performance, last_try
 from notebook_agents.policy import Ruling
 from notebook_agents.screening import screen_result, told

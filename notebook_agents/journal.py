@@ -8,7 +8,9 @@ is never run again, and what has a result keeps it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,17 +20,17 @@ from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
 from notebook_agents.memory.listing import now_ms
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.memory.session import MemoryBackend, MemorySession
-from notebook_agents.messages import ToolCall, Usage
+from notebook_agents.messages import ToolCall
+from notebook_agents.past import PastStep, read_past
 from notebook_agents.processes import is_running, this_process
 from notebook_agents.providers.base import ModelReply
 
 __all__ = [
     "OpenedRun",
-    "PastCall",
-    "PastStep",
     "Prompt",
     "Resumed",
     "RunJournal",
+    "going_on",
     "open_run",
     "take_over",
     "unfinished_runs",
@@ -36,23 +38,7 @@ __all__ = [
 
 _here: set[str] = set()
 """Runs that go on in this process."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastCall:
-    """A call that had begun; without a result it was cut off."""
-
-    content: str | None = None
-    status: str = "done"
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class PastStep:
-    """A reply of the model, and the calls of it that had begun, by identifier."""
-
-    reply: ModelReply
-    calls: Mapping[str, PastCall]
+_taking = threading.Lock()
 
 
 class RunJournal:
@@ -91,8 +77,6 @@ class RunJournal:
         self._has_begun = has_begun
         self.is_lost = False
         """Whether it cannot be written any more: the run may be somebody else's."""
-        if has_begun:
-            _here.add(run["run_id"])
 
     def asked(self, prompt: str) -> None:
         """Say what the run was asked, where that is not what it was opened with."""
@@ -299,7 +283,7 @@ def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Res
     if not journal.claim(number, owner=owner, instead_of=run["owner"]):
         message = f"The run {number} has just been resumed elsewhere."
         raise AgentConfigurationError(message)
-    begun, steps = _read(journal.read(number))
+    begun, steps = read_past(number, journal.read(number))
     return Resumed(
         journal,
         {**run, "owner": owner},
@@ -309,12 +293,45 @@ def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Res
     )
 
 
+@contextlib.contextmanager
+def going_on(resumed: Resumed) -> Iterator[None]:
+    """Keep a run that was taken over from everybody else in this process.
+
+    Parameters
+    ----------
+    resumed : Resumed
+        The run; two who take it over at once may both have it.
+
+    Yields
+    ------
+    None
+        As long as it goes on.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If somebody else goes on with it.
+    """
+    number = resumed.run["run_id"]
+    with _taking:
+        _check_here(number)
+        _here.add(number)
+    try:
+        yield
+    finally:
+        _here.discard(number)
+
+
+def _check_here(number: str) -> None:
+    if number in _here:
+        message = f"The run {number} still goes on."
+        raise AgentConfigurationError(message)
+
+
 def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
     number, owner = run["run_id"], run["owner"]
     if owner == this_process():
-        if number in _here:
-            message = f"The run {number} still goes on."
-            raise AgentConfigurationError(message)
+        _check_here(number)
     elif is_running(owner) and not force:
         message = (
             f"The run {number} still goes on in {owner.partition('@')[0]}. If that "
@@ -343,27 +360,3 @@ def _chosen(runs: Sequence[UnfinishedRun], run_id: str | None) -> UnfinishedRun:
     if runs:
         message += f" Name {what}."
     raise AgentConfigurationError(message)
-
-
-def _read(records: Sequence[Record]) -> tuple[Record, list[PastStep]]:
-    begun: Record = {"settings": {}, "turn": ""}
-    steps: list[PastStep] = []
-    calls: dict[str, PastCall] = {}
-    for record in records:
-        if record["kind"] == "begun":
-            begun = record
-        elif record["kind"] == "reply":
-            calls = {}
-            steps.append(PastStep(_reply(record), calls))
-        elif record["kind"] == "began":
-            calls[record["call_id"]] = PastCall()
-        else:
-            facts = (record["content"], record["status"], record["seconds"])
-            calls[record["call_id"]] = PastCall(*facts)
-    return begun, steps
-
-
-def _reply(record: Record) -> ModelReply:
-    calls = tuple(ToolCall.from_dict(call) for call in record["calls"])
-    said = record["reply"]
-    return ModelReply(**{**said, "usage": Usage(**said["usage"]), "tool_calls": calls})

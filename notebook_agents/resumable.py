@@ -67,10 +67,11 @@ class Resumable(Runnable[T]):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
-        from notebook_agents.journal import take_over
+        from notebook_agents.journal import going_on, take_over
 
         memory = options.get("memory")
         memory = self.memory if memory is None else memory
         resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
         kept = cast("AskOptions", {**resumed.settings, **options})
-        return await self._ask(resumed, kept)
+        with going_on(resumed):
+            return await self._ask(resumed, kept)

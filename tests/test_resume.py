@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -13,6 +16,7 @@ import pytest
 
 from notebook_agents import (
     Agent,
+    AgentResult,
     Allow,
     Deny,
     ScriptedProvider,
@@ -371,6 +375,7 @@ async def test_a_run_of_a_living_process_is_taken_over_by_force_only(
 ):
     async def ask(pending):
         monkeypatch.setattr(journal_module, "this_process", lambda: "elsewhere/1@")
+        monkeypatch.setattr(journal_module, "_here", set())
         with pytest.raises(AgentConfigurationError, match="force=True"):
             await agent.resume()
         agent.asking.approver = Person(Allow())
@@ -385,6 +390,105 @@ async def test_a_run_of_a_living_process_is_taken_over_by_force_only(
     assert ran == ["risky"]
     assert [message["content"] for message in agent.memory.messages] == ["Go", "Fine."]
     agent.memory.store.close()
+
+
+def kill_while_asked(tmp_path):
+    kill_at(
+        tmp_path,
+        f"""
+        model = ScriptedProvider([call("risky", n=1)])
+        Agent(model, {TOOLS}, memory=memory, approver=Asks()).run_sync("Do it")
+        """,
+    )
+
+
+async def test_of_many_who_resume_a_run_at_once_one_has_it(tmp_path, later):
+    kill_while_asked(tmp_path)
+    agents = [later("Done.", approver=Person(Allow())) for _ in range(4)]
+    results = await asyncio.gather(
+        *(agent.resume() for agent in agents), return_exceptions=True
+    )
+    assert agents[0].ran == ["risky 1"]
+    assert [str(result) for result in results].count("Done.") == 1
+    assert {type(result) for result in results} == {
+        AgentResult,
+        AgentConfigurationError,
+    }
+    assert agents[0].unfinished() == []
+
+
+def test_of_many_processes_that_resume_a_run_at_once_one_has_it(tmp_path):
+    kill_while_asked(tmp_path)
+    code = f"""
+        import asyncio
+        agent = Agent(ScriptedProvider(["Done."]), {TOOLS}, memory=memory)
+        print("ready", flush=True)
+        input()
+        try:
+            print(asyncio.run(agent.resume(policy="allow")))
+        except ValueError as error:
+            print("not", error)
+        """
+    source = KILLED.replace("CONVERSATION", repr(CONVERSATION)) + textwrap.dedent(code)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", source],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=30)[0] for process in processes]
+    assert sum(text.startswith("Done.") for text in said) == 1, said
+    assert sum(text.startswith("not ") for text in said) == 2, said
+    assert (tmp_path / "done.txt").read_text() == "risky 1;"
+
+
+async def test_a_run_that_could_not_begin_again_can_be_resumed_later(tmp_path, later):
+    kill_while_asked(tmp_path)
+    agent = later("Done.", approver=Person(Allow()))
+    with pytest.raises(AgentConfigurationError, match="max_tokens"):
+        await agent.resume(params={"max_tokens": 0})
+    assert str(await agent.resume()) == "Done."
+    assert agent.ran == ["risky 1"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{",
+        "[]",
+        "null",
+        '{"kind": "of a newer version"}',
+        '{"kind": "began"}',
+        '{"kind": "ended", "call_id": "call_1"}',
+        '{"kind": "begun"}',
+        '{"kind": "begun", "settings": 3, "turn": "t"}',
+        '{"kind": "reply"}',
+        '{"kind": "reply", "reply": {}, "calls": []}',
+        '{"kind": "reply", "reply": {"new": 1, "usage": {}}, "calls": []}',
+        '{"kind": "reply", "reply": {"usage": {}}, "calls": [{"id": 1}]}',
+    ],
+)
+async def test_a_run_whose_record_is_damaged_runs_nothing(record, tmp_path, later):
+    kill_while_asked(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "chats.sqlite")) as file:
+        statement = (
+            "INSERT INTO run_records (run_id, record) SELECT run_id, ? FROM runs"
+        )
+        file.execute(statement, (record,))
+        file.commit()
+    agent = later("never", approver=Person(Allow()))
+    with pytest.raises(MemoryStoreError, match=r"damaged.*Nothing was run"):
+        await agent.resume()
+    assert agent.ran == []
 
 
 async def test_a_run_without_tools_leaves_nothing_in_the_journal(tmp_path, monkeypatch):

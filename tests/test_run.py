@@ -18,6 +18,7 @@ from notebook_agents import (
     Deny,
     InMemoryStore,
     ScriptedProvider,
+    SQLiteStore,
     Stop,
     call,
     event_from_dict,
@@ -97,6 +98,21 @@ def test_a_run_started_from_plain_code_goes_on_in_the_background(wait_until):
 async def test_events_are_numbered_without_gaps():
     run = Agent(ScriptedProvider([call("no"), "hello there you"])).start("go")
     assert [e.seq for e in (await run.result()).events] == list(range(1, 8))
+
+
+async def test_events_of_calls_at_once_are_numbered_as_they_are_told(tmp_path):
+    """Also where each result is written down before it is told."""
+
+    async def work(n: int) -> str:
+        if n % 2:
+            raise ValueError
+        return "done"
+
+    script = [[call("work", n=n) for n in range(8)], "end"]
+    with SQLiteStore(tmp_path / "chats.sqlite") as store:
+        agent = Agent(ScriptedProvider(script), [work], memory=store.session())
+        numbers = [event.seq for event in (await agent.run("go")).events]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 async def test_a_reader_can_catch_up_from_any_point():

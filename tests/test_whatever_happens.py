@@ -403,7 +403,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_and_does_nothing_twice():
                 copied(path, copy)
                 ran_before = Counter(ran)
                 run.cancel()
-                await ended(run)
+                assert_in_order(await ended(run))
                 return ran_before
 
             ran_before = run_sync(until_killed())

@@ -63,7 +63,14 @@ class SQLiteJournal(Journal):
                 "SELECT record FROM run_records WHERE run_id = ? ORDER BY number",
                 (run_id,),
             ).fetchall()
-        return [json.loads(text) for (text,) in rows]
+        try:
+            return [json.loads(text) for (text,) in rows]
+        except ValueError as error:
+            message = (
+                f"{str(self._database.path)!r} is damaged: what the run {run_id} has "
+                "written down cannot be read. Nothing was run; ask anew."
+            )
+            raise MemoryStoreError(message) from error
 
     def forget(self, run_id: str, owner: str) -> None:
         """Remove a run that has ended, unless another process has taken it over."""
