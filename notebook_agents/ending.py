@@ -15,7 +15,9 @@ from notebook_agents.events import (
     Event,
     GuardrailEvent,
     ObservationEvent,
+    TaskEvent,
 )
+from notebook_agents.screening import WITHHELD
 from notebook_agents.turn import Turn
 
 __all__ = ["FAILED", "STOPPED", "last_events"]
@@ -57,6 +59,9 @@ def last_events(
         mark, reason, detail = FAILED, type(error).__name__, str(error)
         stop_reason = "error"
     turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
+    if not events:  # so early that not even the question has been told
+        prompt = WITHHELD if turn.guards.input else turn.prompt
+        yield turn.event(TaskEvent, prompt=prompt, output=turn.asked_for)
     yield from turn.late
     yield from _open_ends(turn, [*events, *turn.late])
     if isinstance(error, GuardrailBlockedError):

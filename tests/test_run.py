@@ -221,6 +221,16 @@ async def test_a_run_that_is_stopped_before_a_word_leaves_no_trace():
     assert agent.memory.all_messages == []
 
 
+@pytest.mark.parametrize(("guards", "told"), [([], "go"), ([str.upper], "[withheld]")])
+async def test_a_run_that_is_stopped_at_once_tells_what_was_asked(guards, told):
+    agent = Agent(ScriptedProvider(["never"]), input_guards=guards)
+    run = agent.start("go")
+    error = await cancelled(run)
+    task, last = error.result.events
+    assert (task.event, task.prompt, last.reason) == ("task", told, "cancelled")
+    assert agent.memory.all_messages == []
+
+
 async def test_an_async_tool_has_cleaned_up_before_a_stopped_run_has_ended():
     began, order = asyncio.Event(), []
 
