@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from notebook_agents.errors import ToolError
 from notebook_agents.memory.in_memory import InMemoryStore
 from notebook_agents.runnable import Runnable
 from notebook_agents.telling import OnEvent, Teller
@@ -15,6 +17,12 @@ from notebook_agents.tools.decorator import tool
 __all__ = ["brief", "delegate_tool", "delegated"]
 
 LONGEST_BRIEF = 300
+MOST_NESTED = 10
+"""How deep tasks may be handed on: agents that ask each other would never end."""
+
+_nested: contextvars.ContextVar[int] = contextvars.ContextVar(
+    "notebook_agents_nested", default=0
+)
 
 
 def brief(instructions: str | None) -> str:
@@ -46,12 +54,22 @@ async def delegated(
 
     Raises
     ------
+    ToolError
+        If this is the tenth agent that hands the task on.
     NotebookAgentsError
         If it failed.
     CancelledError
         If this is cancelled; the run has ended by then.
     """
-    run = agent.start_inside(task, memory=InMemoryStore().session())
+    depth = _nested.get()
+    if depth == MOST_NESTED:
+        message = f"This task was handed on {depth} times; do it without asking others."
+        raise ToolError(message)
+    mark = _nested.set(depth + 1)
+    try:  # whatever the run asks in its turn is one deeper
+        run = agent.start_inside(task, memory=InMemoryStore().session())
+    finally:
+        _nested.reset(mark)
     teller = Teller(on_event)
     try:
         events = run.events()

@@ -163,6 +163,31 @@ async def test_an_agent_can_be_the_tool_of_another_one():
     assert schema["description"] == "Ask poet. Write poems."
 
 
+async def test_agents_that_ask_each_other_come_to_an_end():
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        last = request.messages[-1]
+        return call("one", task="deeper") if last.role == "user" else last.content
+
+    one = Agent(FunctionProvider(answer), name="one")
+    two = Agent(FunctionProvider(answer), [one.as_tool()], name="two")
+    one.add_tool(two.as_tool("one"))
+    async with asyncio.timeout(5):
+        result = await two.run("Go")
+    assert "handed on 10 times" in str(result)
+    assert len(asked) == 22
+
+
+async def test_tasks_one_after_the_other_are_not_nested():
+    member = Agent(EchoProvider())
+    script = [delegate("m", f"task {n}") for n in range(15)]
+    agent = team(*script, "Done.", members={"m": member}, max_steps=20)
+    result = await agent.run("Go")
+    assert [each["status"] for each in result.tool_calls] == ["done"] * 15
+
+
 def test_an_agent_as_a_tool_works_from_a_cell_that_blocks():
     poet = Agent(EchoProvider(), name="poet")
     agent = Agent(ScriptedProvider([call("poet", task="roses"), "."]), [poet.as_tool()])

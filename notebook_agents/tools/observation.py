@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from notebook_agents.tools.summary import one_line, plain, repr_of, summarise
@@ -66,6 +67,8 @@ def _json_of(value: object, keep: Keep | None) -> str:
 
     objects = _Objects(value, keep)
     try:
+        if isinstance(value, Iterator):  # it may never end, and the rest is cut anyway
+            value = list(islice(value, MODEL_CHARACTERS))
         text = to_json(value, fallback=objects.write).decode()
     except Exception:  # noqa: BLE001 - parts of it are the user's and may do anything
         return repr_of(value)

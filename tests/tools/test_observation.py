@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -55,6 +56,13 @@ def test_an_object_within_json_is_its_repr():
 @pytest.mark.parametrize("value", [Rude(), [Rude()], {"a": Rude()}, {Rude(): 1}])
 def test_a_broken_repr_does_no_harm(value):
     assert "ZeroDivisionError" in text_of(value)
+
+
+def test_what_never_ends_is_cut_like_any_other_list():
+    text = text_of(itertools.count())
+    assert text.startswith("[0,1,2,3,")
+    assert len(text) < MODEL_CHARACTERS + 50
+    assert text_of(iter("abc")) == '["a","b","c"]'
 
 
 def test_a_text_of_six_thousand_characters_is_whole():
