@@ -7,6 +7,7 @@ readers of that list, and everything they show can be made again from
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -90,7 +91,7 @@ class Event:
         return self.origin.agent
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the event as plain JSON values."""
+        """Give the event as plain JSON values, which share nothing with it."""
         data: dict[str, Any] = {
             "event": self.event,
             "run_id": self.run_id,
@@ -100,7 +101,9 @@ class Event:
             "step": self.step,
         }
         for name in _OWN[type(self)]:
-            data[name] = getattr(self, name)
+            value = getattr(self, name)
+            # A listener that hides a key in it must not change what people are asked.
+            data[name] = copy.deepcopy(value) if isinstance(value, Mapping) else value
         if self.counts_tokens:
             for name in _COUNTS:
                 data[name] = getattr(self.usage, name)

@@ -90,6 +90,30 @@ async def test_a_rule_cannot_change_the_arguments():
     assert await content(agent_with(args={"x": 2}, approval=rule)) == "done"
 
 
+async def test_a_listener_cannot_change_what_is_asked_and_told():
+    ran, asked = [], []
+
+    class Person:
+        async def ask(self, pending):
+            asked.append(pending.request.args["path"])
+            pending.decide(Allow(), by="person")
+
+    @tool(approval=True)
+    def delete(path: str, options: dict) -> str:
+        ran.append((path, options))
+        return "gone"
+
+    def redact(event):
+        if "args" in event:
+            event["args"]["path"] = event["args"]["options"]["k"] = "***"
+
+    model = ScriptedProvider([call("delete", path="a", options={"k": 1}), "."])
+    agent = Agent(model, [delete], approver=Person(), on_event=redact)
+    result = await agent.run("go")
+    assert (ran, asked) == ([("a", {"k": 1})], ["a"])
+    assert result.tool_calls[0]["args"] == {"path": "a", "options": {"k": 1}}
+
+
 async def test_arguments_that_do_not_fit_are_not_asked_about():
     person = Person()
     agent = agent_with(person=person, args={"x": "nonsense"}, approval=True)

@@ -296,6 +296,39 @@ async def test_a_run_tells_what_happens_in_order_with_its_tokens():
     assert content == "x" * 6000 + "\n[... 1 more characters cut]"
 
 
+KEYS = {
+    "task": {"prompt"},
+    "thought": {"kind", "content"},
+    "action": {"step", "tool", "args"},
+    "observation": {"step", "tool", "content"},
+    "tool_error": {"tool", "error"},
+    "waiting_for_approval": {"tool", "args"},
+    "answer": {"content"},
+    "error": {"reason"},
+}
+
+
+async def test_a_listener_is_told_the_documented_dicts():
+    """Row L22, with the kinds that the design adds; tokens and progress apart."""
+    recorder = EventRecorder()
+
+    @tool(approval=True)
+    def work() -> str:
+        return "done"
+
+    script = [{"text": "I will.", "tool_calls": [call("work"), call("none")]}, "end"]
+    options = {"approval_callback": lambda *_: True, "on_event": recorder}
+    agent = Agent(ScriptedProvider(script), [work], **options)
+    await agent.run("go")
+    await Agent(ScriptedProvider([call("none")]), on_event=recorder).run(
+        "go", max_tool_rounds=0
+    )
+    assert set(recorder.kinds) == {*KEYS, "approval_result"}
+    for event in recorder.events:
+        assert KEYS.get(event["event"], set()) <= event.keys()
+    assert [e["step"] for e in recorder.of("action")] == [1, 1]
+
+
 # ------------------------------------------------------------ approvals
 
 
