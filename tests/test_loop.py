@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 
 import pytest
@@ -422,6 +423,21 @@ async def test_a_provider_with_chat_alone_runs_tools():
         "content": "2",
         "tool_call_id": "1",
     }
+
+
+async def test_a_foreign_provider_cannot_change_the_tools_of_the_agent():
+    class Changes(Foreign):
+        async def chat(self, messages, *, tools=None, tool_calling=None):
+            del tools[0]["function"]["strict"]
+            tools[0]["function"]["parameters"].clear()
+            messages.clear()
+            return ProviderResponse("hi")
+
+    agent = Agent(Changes(), [add])
+    before = json.dumps(agent.tools["add"].schema)
+    await agent.run("go")
+    assert json.dumps(agent.tools["add"].schema) == before
+    assert len(agent.memory.messages) == 2
 
 
 async def test_a_foreign_provider_gets_no_empty_list_of_tools():

@@ -7,6 +7,7 @@ deltas and ends with a `ModelReply`. Other people's are `BaseProvider` with
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -284,7 +285,8 @@ async def _foreign_deltas(
         tool_calling["response_format"] = response_format(request.output)
     response: object = await provider.chat(
         to_dicts(request.messages),
-        tools=[dict(tool) for tool in request.tools] or None,
+        # A copy: many take out of a schema what their service does not know.
+        tools=copy.deepcopy([dict(tool) for tool in request.tools]) or None,
         tool_calling=tool_calling or None,
     )
     if not isinstance(response, ProviderResponse):
