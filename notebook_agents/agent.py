@@ -28,7 +28,6 @@ from notebook_agents.options import (
     typed_answer,
 )
 from notebook_agents.parts import (
-    checked_message,
     checked_retries,
     checked_steps,
     checked_temperature,
@@ -338,7 +337,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         params, tool_calling = split_params(options.get("params"), self.tool_calling)
         turn = Turn(
             origin=Origin(opened.run_id, self.name),
-            prompt=checked_message(opened.prompt),
+            asked=opened.asked,
             provider=self._model.get(),
             tools=self._tools_now(),
             consent=consent,

@@ -60,7 +60,7 @@ def last_events(
         stop_reason = "error"
     turn.finish(f"{turn.partial}\n\n{mark}".strip(), stop_reason)
     if not events:  # so early that not even the question has been told
-        prompt = WITHHELD if turn.guards.input else turn.prompt
+        prompt = WITHHELD if turn.guards.input else turn.asked.shown
         yield turn.event(TaskEvent, prompt=prompt, output=turn.asked_for)
     yield from turn.late
     yield from _open_ends(turn, [*events, *turn.late])

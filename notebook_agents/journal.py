@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from notebook_agents.asked import Question, Said
 from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
 from notebook_agents.identifiers import new_id
 from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
@@ -73,14 +74,19 @@ class RunJournal:
         self._journal = journal
         self._scope = scope
         self._run = run
-        self._begun = {"kind": "begun", "settings": dict(settings), "turn": turn}
+        self._begun: dict[str, Any] = {
+            "kind": "begun",
+            "settings": dict(settings),
+            "turn": turn,
+        }
         self._has_begun = has_begun
         self.is_lost = False
         """Whether it cannot be written any more: the run may be somebody else's."""
 
-    def asked(self, prompt: str) -> None:
+    def asked(self, question: Question) -> None:
         """Say what the run was asked, where that is not what it was opened with."""
-        self._run = {**self._run, "prompt": prompt}
+        self._run = {**self._run, "prompt": question.text}
+        self._begun["parts"] = [*question.parts]
 
     async def replied(self, reply: ModelReply, calls: Sequence[ToolCall]) -> None:
         """Write down a reply, before its calls begin.
@@ -158,6 +164,8 @@ class Resumed:
         What it was begun with, as JSON values.
     turn : str
         Key of the turn that it writes.
+    parts : sequence of mapping
+        The images and files of its question, and its text among them.
     steps : sequence of PastStep
         Its replies, oldest first; the last may have calls without results.
     """
@@ -166,10 +174,11 @@ class Resumed:
     run: UnfinishedRun
     settings: Mapping[str, Any]
     turn: str
+    parts: Sequence[Mapping[str, Any]]
     steps: Sequence[PastStep]
 
 
-Prompt = str | Resumed
+Prompt = Said | Resumed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +186,7 @@ class OpenedRun:
     """A run that is about to begin, or to go on."""
 
     run_id: str
-    prompt: str
+    asked: Question
     memory: MemoryBackend
     journal: RunJournal | None = None
     steps: Sequence[PastStep] = ()
@@ -190,7 +199,7 @@ def open_run(
 
     Parameters
     ----------
-    message : str or Resumed
+    message : str, parts or Resumed
         What is asked, or what is gone on with.
     memory : MemoryBackend
         Its conversation.
@@ -206,14 +215,16 @@ def open_run(
     """
     if isinstance(message, Resumed):
         run, kept, steps = message.run, message.settings, message.steps
+        asked = Question(run["prompt"], message.parts)
         journal: Journal | None = message.journal
         turn = message.turn
     else:
-        run, kept, steps = _new_entry(agent, message), settings, ()
+        asked = Question.of(message)
+        run, kept, steps = _new_entry(agent, asked.text), settings, ()
         journal, turn = journal_of(memory), run["run_id"]
     run_id = run["run_id"]
     if journal is None or not isinstance(memory, MemorySession):
-        return OpenedRun(run_id=run_id, prompt=run["prompt"], memory=memory)
+        return OpenedRun(run_id=run_id, asked=asked, memory=memory)
     if memory.turn_key is None:
         # Should the process be killed between storing the turn and forgetting
         # the run, the turn is stored again, in its place.
@@ -221,7 +232,7 @@ def open_run(
     has_begun = isinstance(message, Resumed)
     return OpenedRun(
         run_id=run_id,
-        prompt=run["prompt"],
+        asked=asked,
         memory=memory,
         journal=RunJournal(
             journal,
@@ -289,6 +300,7 @@ def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Res
         {**run, "owner": owner},
         begun["settings"],
         begun["turn"] or number,
+        begun["parts"],
         steps,
     )
 
@@ -340,11 +352,11 @@ def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
         raise AgentConfigurationError(message)
 
 
-def _new_entry(agent: str, prompt: object) -> UnfinishedRun:
+def _new_entry(agent: str, prompt: str) -> UnfinishedRun:
     return {
         "run_id": new_id(),
         "agent": agent,
-        "prompt": prompt,  # type: ignore[typeddict-item] # checked by the agent
+        "prompt": prompt,
         "began_at": now_ms(),
         "owner": this_process(),
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from notebook_agents.asked import shown
 from notebook_agents.events import (
     ActionEvent,
     ApprovalResultEvent,
@@ -118,11 +119,12 @@ class RunFacts:
         """Gather the facts of a run from its events."""
         # Most events are tokens, and none of them says anything here.
         events = [each for each in result.events if not isinstance(each, TokenEvent)]
+        new = result.new_messages
         return cls(
             run_id=result.run_id,
             model=result.model,
             began_at=events[0].ts if events else 0.0,
-            prompt=result.new_messages[0]["content"] if result.new_messages else "",
+            prompt=shown(new[0]["content"]) if new else "",
             answer=result.answer,
             steps=tuple(_steps(events)),
             calls=_calls(events),

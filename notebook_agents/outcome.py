@@ -7,7 +7,7 @@ from typing import Any
 
 from notebook_agents.events import Event, TokenEvent
 from notebook_agents.identifiers import new_id, new_uuid
-from notebook_agents.messages import Message, to_dicts
+from notebook_agents.messages import to_dicts
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import (
     AgentResult,
@@ -52,7 +52,7 @@ def outcome_of(
         The outcome.
     """
     told = [event for event in events if not isinstance(event, TokenEvent)]
-    new = to_dicts([Message("user", turn.prompt), *turn.said])
+    new = to_dicts([turn.asked.message(), *turn.said])
     usage = turn.usage
     return AgentResult(
         answer=turn.answer,

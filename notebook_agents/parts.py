@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Any
 
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.results import AgentResult
 from notebook_agents.spelling import closest
 
 __all__ = [
     "TOOL_CALLING",
     "check_approver",
     "check_memory",
-    "checked_message",
     "checked_namespace",
     "checked_params",
     "checked_retries",
@@ -42,14 +39,6 @@ _SENT = (
 """Long names that are known everywhere, so that what is nearly one is misspelt."""
 NEARLY = 0.85
 """How alike a misspelt one is, from 0 to 1."""
-_MEANT: dict[type, str] = {
-    bytes: " Decode it: message.decode().",
-    PurePath: " Read the file: path.read_text().",
-    AgentResult: " Pass its answer: str(result).",
-    list: " Earlier messages go into prior_messages=.",
-    dict: " Earlier messages go into prior_messages=.",
-}
-"""What somebody probably wants who passes something else than text."""
 
 
 def checked_steps(steps: int | None) -> int | None:
@@ -79,18 +68,6 @@ def check_approver(name: str, approver: object) -> None:
             f"{checks.shown(approver)}; a function goes into approval_callback=."
         )
         raise AgentConfigurationError(message)
-
-
-def checked_message(message: object) -> str:
-    """Give a message back, if it is text that says something."""
-    if not isinstance(message, str):
-        hint = next((h for kind, h in _MEANT.items() if isinstance(message, kind)), "")
-        text = f"The message must be text, not {type(message).__name__}.{hint}"
-        raise AgentConfigurationError(text)
-    if not message.strip():
-        text = "The message is empty. Write what the agent should do."
-        raise AgentConfigurationError(text)
-    return message
 
 
 def checked_tokens(tokens: Any) -> int:

@@ -50,14 +50,16 @@ def read_past(run_id: str, records: Sequence[Record]) -> tuple[Record, list[Past
     MemoryStoreError
         If an entry cannot be read; going on without it might do a thing twice.
     """
-    begun: Record = {"settings": {}, "turn": ""}
+    begun: Record = {"settings": {}, "turn": "", "parts": []}
     steps: list[PastStep] = []
     calls: dict[str, PastCall] = {}
     try:
         for record in records:
             kind = record["kind"]
             if kind == "begun":
-                begun = {"settings": dict(record["settings"]), "turn": record["turn"]}
+                settings, turn = dict(record["settings"]), record["turn"]
+                parts = record.get("parts", [])
+                begun = {"settings": settings, "turn": turn, "parts": parts}
             elif kind == "reply":
                 calls = {}
                 steps.append(PastStep(_reply(record), calls))

@@ -351,7 +351,7 @@ class Run(Generic[T]):
     async def _keep_turn(self) -> list[str]:
         messages: list[Message] = []
         if self._is_worth_keeping:
-            messages = [Message("user", self._turn.prompt), *self._turn.said]
+            messages = [self._turn.asked.message(), *self._turn.said]
         elif self._turn.journal is None:
             return []
         try:

@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
+from notebook_agents.asked import Said
 from notebook_agents.hosts import Host, current_host
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
 from notebook_agents.results import AgentResult, T
@@ -29,15 +30,15 @@ class Runnable(ABC, Generic[T]):
 
     @overload
     async def run(
-        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+        self, message: Said, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
     ) -> AgentResult[U]: ...
     @overload
     async def run(
-        self, message: str, **options: Unpack[RunOptions]
+        self, message: Said, **options: Unpack[RunOptions]
     ) -> AgentResult[T]: ...
     @spelled_out
     async def run(
-        self, message: str, **options: Unpack[AskOptions]
+        self, message: Said, **options: Unpack[AskOptions]
     ) -> AgentResult[Any]:
         """Ask and await the result.
 
@@ -46,8 +47,9 @@ class Runnable(ABC, Generic[T]):
 
         Parameters
         ----------
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts - texts, the paths of images
+            and files, and parts in the OpenAI chat shape.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, max_steps, memory
@@ -77,22 +79,25 @@ class Runnable(ABC, Generic[T]):
 
     @overload
     def run_sync(
-        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+        self, message: Said, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
     ) -> AgentResult[U]: ...
     @overload
     def run_sync(
-        self, message: str, **options: Unpack[RunOptions]
+        self, message: Said, **options: Unpack[RunOptions]
     ) -> AgentResult[T]: ...
     @spelled_out
-    def run_sync(self, message: str, **options: Unpack[AskOptions]) -> AgentResult[Any]:
+    def run_sync(
+        self, message: Said, **options: Unpack[AskOptions]
+    ) -> AgentResult[Any]:
         """Ask and wait for the result, from sync code anywhere.
 
         Works in a running kernel, in threads, after an interrupt, and twice.
 
         Parameters
         ----------
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts - texts, the paths of images
+            and files, and parts in the OpenAI chat shape.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, max_steps, memory
@@ -119,18 +124,21 @@ class Runnable(ABC, Generic[T]):
 
     @overload
     def stream(
-        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+        self, message: Said, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
     ) -> AgentStream[U]: ...
     @overload
-    def stream(self, message: str, **options: Unpack[RunOptions]) -> AgentStream[T]: ...
+    def stream(
+        self, message: Said, **options: Unpack[RunOptions]
+    ) -> AgentStream[T]: ...
     @spelled_out
-    def stream(self, message: str, **options: Unpack[AskOptions]) -> AgentStream[Any]:
+    def stream(self, message: Said, **options: Unpack[AskOptions]) -> AgentStream[Any]:
         """Ask and read the answer as it arrives.
 
         Parameters
         ----------
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts - texts, the paths of images
+            and files, and parts in the OpenAI chat shape.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, max_steps, memory
@@ -157,18 +165,19 @@ class Runnable(ABC, Generic[T]):
 
     @overload
     def start(
-        self, message: str, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
+        self, message: Said, *, output_type: TypeForm[U], **options: Unpack[RunOptions]
     ) -> Run[U]: ...
     @overload
-    def start(self, message: str, **options: Unpack[RunOptions]) -> Run[T]: ...
+    def start(self, message: Said, **options: Unpack[RunOptions]) -> Run[T]: ...
     @spelled_out
-    def start(self, message: str, **options: Unpack[AskOptions]) -> Run[Any]:
+    def start(self, message: Said, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask and return at once; the run goes on in the background.
 
         Parameters
         ----------
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts - texts, the paths of images
+            and files, and parts in the OpenAI chat shape.
         output_type : type, optional
             The type of the answer, instead of the agent's own.
         system_prompt, prior_messages, max_tool_rounds, max_steps, memory
@@ -188,7 +197,7 @@ class Runnable(ABC, Generic[T]):
             _settle_in(host, options)
         return on_agent_loop(lambda: self._begin(message, options))
 
-    def start_inside(self, message: str, **options: Unpack[AskOptions]) -> Run[Any]:
+    def start_inside(self, message: Said, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask on behalf of the tool that runs here, and return at once.
 
         What the new run asks and runs in the cell goes where that of the tool's
@@ -196,8 +205,9 @@ class Runnable(ABC, Generic[T]):
 
         Parameters
         ----------
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts - texts, the paths of images
+            and files, and parts in the OpenAI chat shape.
         **options
             As in `RunOptions`.
 

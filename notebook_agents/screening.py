@@ -17,6 +17,7 @@ from collections.abc import (
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from notebook_agents.asked import Question
 from notebook_agents.errors import (
     GuardrailBlockedError,
     NotebookAgentsError,
@@ -77,22 +78,22 @@ async def admit(turn: Turn) -> Events:
     NotebookAgentsError
         If one of them is no guard.
     """
-    said, turn.prompt = turn.prompt, WITHHELD
+    said, turn.asked = turn.asked, Question(WITHHELD)
     # A run that is gone on with was begun with what they had let through.
     guards = () if turn.past else turn.guards.input
     try:
-        screened = await screen(guards, said, stage="input", subject="the message")
+        screened = await screen(guards, said.text, stage="input", subject="the message")
         if screened.changed_by and not screened.text.strip():
             guard = screened.changed_by[-1]
             message = f"Guard {guard!r} blocked the message: it left nothing of it."
             raise GuardrailBlockedError(message, guard=guard, stage="input")
     except NotebookAgentsError:
-        yield turn.event(TaskEvent, prompt=turn.prompt, output=turn.asked_for)
+        yield turn.event(TaskEvent, prompt=turn.asked.shown, output=turn.asked_for)
         raise
-    turn.prompt = screened.text
+    turn.asked = said.saying(screened.text)
     if turn.journal is not None:
-        turn.journal.asked(turn.prompt)
-    yield turn.event(TaskEvent, prompt=turn.prompt, output=turn.asked_for)
+        turn.journal.asked(turn.asked)
+    yield turn.event(TaskEvent, prompt=turn.asked.shown, output=turn.asked_for)
     for guard in screened.changed_by:
         yield turn.event(GuardrailEvent, stage="input", guard=guard, action="changed")
 

@@ -21,6 +21,7 @@ from notebook_agents.providers.base import BaseProvider, ModelReply, ModelReques
 from notebook_agents.surroundings import Around
 
 if TYPE_CHECKING:  # most turns have none of these
+    from notebook_agents.asked import Question
     from notebook_agents.budget import Crossing, Meter
     from notebook_agents.journal import RunJournal
     from notebook_agents.past import PastCall, PastStep
@@ -45,7 +46,7 @@ class Turn:
     ----------
     origin : Origin
         The run and the agent.
-    prompt : str
+    asked : Question
         What the user said.
     provider : BaseProvider
         Who answers.
@@ -78,7 +79,7 @@ class Turn:
     """
 
     origin: Origin
-    prompt: str
+    asked: Question
     provider: BaseProvider
     tools: Mapping[str, ToolDefinition]
     consent: Consent
@@ -225,7 +226,7 @@ class Turn:
         if self.said and tool_calling.get("tool_choice") not in ("auto", "none"):
             # A forced call has been made; forced again, it would never end.
             tool_calling.pop("tool_choice", None)
-        current = [Message("user", self.prompt), *self.said]
+        current = [self.asked.message(), *self.said]
         messages = await self.history.request(self.prior, current)
         typed = self.typed
         return ModelRequest(

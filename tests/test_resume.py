@@ -215,6 +215,24 @@ async def test_killed_during_an_approval(tmp_path, later):
     assert len(result.new_messages) == 5
 
 
+async def test_a_picture_in_the_question_is_there_after_the_restart(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        picture = {{"type": "image_url", "image_url": {{"url": "data:image/png,x"}}}}
+        model = ScriptedProvider([call("risky", n=1)])
+        agent = Agent(model, {TOOLS}, memory=memory, approver=Asks())
+        agent.run_sync(["Look:", picture])
+        """,
+    )
+    agent = later("Seen.", approver=Person(Allow()))
+    assert agent.unfinished()[0]["prompt"] == "Look:"
+    await agent.resume()
+    asked = agent._model.get().requests[0].messages[0].content
+    assert [part["type"] for part in asked] == ["text", "image_url"]
+    assert agent.memory.messages[0]["content"] == asked
+
+
 async def test_a_denial_after_the_restart_runs_nothing(tmp_path, later):
     kill_at(
         tmp_path,

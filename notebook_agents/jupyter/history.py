@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from notebook_agents.agent import Agent
+from notebook_agents.asked import shown
 from notebook_agents.jupyter._words import (
     call_text,
     clean,
@@ -70,7 +71,7 @@ def history_rows(agent: Agent) -> list[Row]:
     # From the last on: of turns that are alike the latest runs are the ones kept.
     found = []
     for turn in reversed(turns):
-        alike = known[turn[0]["content"], turn[-1]["content"]]
+        alike = known[shown(turn[0]["content"]), turn[-1]["content"]]
         found.append(alike.pop() if alike else _NOTHING)
     return [
         row
@@ -125,7 +126,7 @@ def _rows(number: int, turn: Sequence[Message], facts: RunFacts) -> Iterator[Row
     for message in turn:
         if message["role"] == "tool":
             continue  # told with its call
-        row = {**shared, "role": message["role"], "content": message["content"]}
+        row = {**shared, "role": message["role"], "content": shown(message["content"])}
         if message["role"] == "assistant":
             row |= _step_facts(next(steps, None))
         yield row
