@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 
+from notebook_agents.asked import shown
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.scripted import Item, PlayedProvider
 
@@ -81,5 +82,7 @@ class EchoProvider(PlayedProvider):
 
     async def item(self, request: ModelRequest) -> Item:
         """Give the last message of the user back."""
-        said = (m.content for m in reversed(request.messages) if m.role == "user")
+        said = (
+            shown(m.content) for m in reversed(request.messages) if m.role == "user"
+        )
         return f"{self._prefix}{next(said, '')}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from notebook_agents import Agent
 from notebook_agents.errors import (
     AgentConfigurationError,
     AgentProviderError,
@@ -115,6 +116,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> weights.Weights:
 
 
 @pytest.mark.usefixtures("small")
+async def test_a_picture_is_refused_in_one_sentence() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    with pytest.raises(AgentConfigurationError, match="reads text only"):
+        await Agent(LocalProvider()).run(["What is it?", picture])
+
+
 async def test_missing_weights_name_the_one_command_to_run() -> None:
     command = "notebook-agents models pull"
     with pytest.raises(

@@ -6,9 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.messages import Message
 
-__all__ = ["last_user_text", "quoting_grammar", "results_at_end", "to_talk"]
+__all__ = [
+    "check_text_only",
+    "last_user_text",
+    "quoting_grammar",
+    "results_at_end",
+    "to_talk",
+]
 
 _SYSTEM = "You are a helpful assistant."
 _VALUE_WORDS = 5
@@ -47,6 +54,25 @@ def to_talk(messages: Sequence[Message], *, drop_calls: bool) -> list[dict[str, 
         # Without one, the bundled model answers in French, among other things.
         talk.insert(0, {"role": "system", "content": _SYSTEM})
     return talk
+
+
+def check_text_only(messages: Sequence[Message]) -> None:
+    """Refuse a conversation with images or files in it.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        The conversation.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If there is one.
+    """
+    contents: list[object] = [message.content for message in messages]
+    if not all(isinstance(content, str) for content in contents):
+        message = "The local model reads text only, no image and no file."
+        raise AgentConfigurationError(message)
 
 
 def last_user_text(messages: Sequence[Message]) -> str:

@@ -26,6 +26,7 @@ from notebook_agents.providers.local.engine import (
     release_engine,
 )
 from notebook_agents.providers.local.prompt import (
+    check_text_only,
     last_user_text,
     quoting_grammar,
     results_at_end,
@@ -133,6 +134,8 @@ class LocalProvider(Provider):
 
         Raises
         ------
+        AgentConfigurationError
+            If there is an image or a file in the conversation.
         ModelNotFoundError
             If the weights are not on this machine.
         MissingExtraError
@@ -142,6 +145,7 @@ class LocalProvider(Provider):
         AgentProviderError
             If the model cannot be loaded, or was unloaded meanwhile.
         """
+        check_text_only(request.messages)
         self._options = self._find_options()
         engine = engine_for(self._options, self)
         if not engine.is_loaded:
