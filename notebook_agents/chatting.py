@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
-from notebook_agents.errors import AgentConfigurationError, GuardrailBlockedError
+from notebook_agents import checks
+from notebook_agents.errors import GuardrailBlockedError
 from notebook_agents.memory.scope import MemoryScope, create_conversation_id
-from notebook_agents.memory.store import MemoryBackend, MemorySession
+from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
 from notebook_agents.options import AskOptions
 from notebook_agents.results import AgentResult, T
 from notebook_agents.runnable import Runnable
 
-__all__ = ["Chatting", "conversation_scope", "with_context"]
+__all__ = ["Chatting", "conversation_scope", "store_of_many", "with_context"]
 
 # Fixed for good: stored conversations are found by what it makes of their ids.
 NAMESPACE = uuid.UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
@@ -79,20 +80,14 @@ class Chatting(Runnable[T]):
         True
         """
         if "memory" in options:
-            message = "chat() takes no memory=: user and conversation name one."
-            raise AgentConfigurationError(message)
-        if not isinstance(self.memory, MemorySession):
-            message = (
-                f"{type(self.memory).__name__} holds one conversation only. For "
-                "chat(), give the agent a store: Agent(..., memory=InMemoryStore()"
-                ".session())."
-            )
-            raise AgentConfigurationError(message)
+            checks.fail("chat() takes no memory=: user and conversation name one.")
+        store = store_of_many(self.memory)
+        checks.not_blank("user_id", user_id)
         # Also what is no text gets as far as the check of it.
         is_named = bool(str(conversation_id).strip())
         name = conversation_id if is_named else create_conversation_id()
-        scope = conversation_scope(name, user_id=user_id or "", agent_id=self.agent_id)
-        options["memory"] = self.memory.store.session(scope)
+        scope = conversation_scope(name, user_id=user_id, agent_id=self.agent_id)
+        options["memory"] = store.session(scope)
         facts = (
             [explicit_context]
             if isinstance(explicit_context, str)
@@ -103,6 +98,32 @@ class Chatting(Runnable[T]):
         except GuardrailBlockedError as error:
             result = error.result
         return replace(result, conversation_id=name)
+
+
+def store_of_many(memory: MemoryBackend) -> MemoryStore:
+    """Give the store that a conversation is in.
+
+    Parameters
+    ----------
+    memory : MemoryBackend
+        The conversation of an agent.
+
+    Returns
+    -------
+    MemoryStore
+        Where the others are as well.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If it is the only one.
+    """
+    if not isinstance(memory, MemorySession):
+        checks.fail(
+            f"{type(memory).__name__} holds one conversation only. Give the agent a "
+            "store: Agent(..., memory=InMemoryStore().session())."
+        )
+    return memory.store
 
 
 def conversation_scope(
@@ -129,24 +150,16 @@ def conversation_scope(
     AgentConfigurationError
         If a name is none.
     """
-    if user_id is not None and _is_blank(user_id):
-        message = f"user_id is {user_id!r}; it must be text that is not blank."
-        raise AgentConfigurationError(message)
-    if _is_blank(conversation_id) or len(conversation_id) > LONGEST_ID:
-        message = (
-            f"conversation_id is {conversation_id!r:.200}; it must be text that is "
-            f"not blank, of at most {LONGEST_ID} characters."
-        )
-        raise AgentConfigurationError(message)
+    if user_id is not None:
+        checks.not_blank("user_id", user_id)
+    checks.not_blank("conversation_id", conversation_id)
+    if len(conversation_id) > LONGEST_ID:
+        checks.fail(f"conversation_id has more than {LONGEST_ID} characters.")
     try:
         number = str(uuid.UUID(conversation_id))
     except ValueError:
         number = str(uuid.uuid5(NAMESPACE, f"notebook-agents:{conversation_id}"))
     return MemoryScope(conversation_id=number, user_id=user_id, agent_id=agent_id)
-
-
-def _is_blank(value: object) -> bool:
-    return not isinstance(value, str) or not value.strip()
 
 
 def with_context(message: str, facts: Iterable[str]) -> str:

@@ -6,10 +6,9 @@ import threading
 from collections import OrderedDict
 from typing import Any, Unpack
 
+from notebook_agents import checks
 from notebook_agents.agent import Agent
-from notebook_agents.chatting import conversation_scope
-from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.history.budget import checked_limit
+from notebook_agents.chatting import conversation_scope, store_of_many
 from notebook_agents.history.buffer import HistoryBuffer
 from notebook_agents.memory.store import MemorySession
 from notebook_agents.messages import to_dicts
@@ -64,19 +63,16 @@ class ConversationService:
         history_max_tokens: int = 8000,
         max_conversations: int = 1000,
     ) -> None:
-        if not isinstance(agent.memory, MemorySession):
-            message = (
-                f"{type(agent.memory).__name__} holds one conversation only. Give the "
-                "agent a store: Agent(..., memory=InMemoryStore().session())."
-            )
-            raise AgentConfigurationError(message)
-        checked_limit("history_max_tokens", history_max_tokens)
-        checked_limit("max_conversations", max_conversations)
+        given: object = agent
+        if not isinstance(given, Agent):
+            checks.fail(f"A ConversationService needs an Agent, not {given!r}.")
+        checks.whole("history_max_tokens", history_max_tokens, least=1)
+        checks.whole("max_conversations", max_conversations, least=1)
         self.agent = agent
         """Who answers."""
         self.history_max_tokens = history_max_tokens
         self.max_conversations = max_conversations
-        self._store = agent.memory.store
+        self._store = store_of_many(agent.memory)
         self._buffers: OrderedDict[str, HistoryBuffer] = OrderedDict()
         self._lock = threading.Lock()
 

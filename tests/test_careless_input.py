@@ -21,6 +21,7 @@ from notebook_agents import (
 )
 from notebook_agents.errors import MissingFileError, UnknownOptionError
 from notebook_agents.providers import OllamaProvider
+from notebook_agents.sync import run_sync
 
 NOT_MADE_BY_USERS = {"AgentResult", "AgentStream", "Run", "RunContext", "Progress"}
 """What they are handed, rather than make."""
@@ -58,6 +59,14 @@ def ask(**options):
 
 def teams(members, **options):
     return Orchestrator(ScriptedProvider(["ok"]), members, **options)
+
+
+def many(agent=None, **options):
+    return na.ConversationService(agent or bot(), **options)
+
+
+def talk(name, message, **options):
+    return run_sync(many().run(name, message, **options))
 
 
 MISTAKES = [
@@ -214,6 +223,13 @@ MISTAKES = [
     ("list_sessions", lambda: na.list_sessions(limit=-1), "limit is -1"),
     ("list_sessions", lambda: na.list_sessions(store="x"), "store is 'x'"),
     # ------------------------------------------------------- teams
+    ("ConversationService", lambda: many("local"), "needs an Agent, not 'local'"),
+    ("ConversationService", lambda: many(history_max_tokens="8000"), "is '8000'"),
+    ("ConversationService", lambda: many(max_conversations=0), "conversations is 0"),
+    ("ConversationService", lambda: talk(5, "hi"), "conversation_id is 5"),
+    ("ConversationService", lambda: talk("1", ""), "The message is empty"),
+    ("ConversationService", lambda: talk("1", "hi", max_step=3), "mean 'max_steps'?"),
+    ("Agent", lambda: run_sync(bot().chat("", "1", "hi")), "user_id is blank"),
     ("Orchestrator", lambda: teams([bot()]), "Orchestrator(client, {name: agent})"),
     ("Orchestrator", lambda: teams({"bot": "local"}), "'bot' is 'local', no Agent"),
     ("Orchestrator", lambda: teams({"bot": Agent}), "no Agent"),

@@ -117,12 +117,12 @@ async def test_a_server_goes_on_with_the_same_conversation(tmp_path):
 @pytest.mark.parametrize(
     ("who", "where", "says"),
     [
-        ("", "c", "user_id is ''; it must be text that is not blank."),
-        (" ", "c", "user_id is ' '"),
-        (None, "c", "user_id is ''"),
+        ("", "c", "user_id is blank."),
+        (" ", "c", "user_id is blank."),
+        (None, "c", "user_id is None; it must be a text."),
         (7, "c", "user_id is 7"),
-        ("ada", "x" * 129, "at most 128 characters"),
-        ("ada", None, "conversation_id is None; it must be text"),
+        ("ada", "x" * 129, "more than 128 characters"),
+        ("ada", None, "conversation_id is None; it must be a text."),
         ("ada", 7, "conversation_id is 7"),
     ],
 )
