@@ -5,9 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from notebook_agents import checks
+from notebook_agents.asked import Said
 from notebook_agents.errors import GuardrailBlockedError
 from notebook_agents.memory.scope import MemoryScope, create_conversation_id
 from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
@@ -32,7 +33,7 @@ class Chatting(Runnable[T]):
         self,
         user_id: str,
         conversation_id: str,
-        content: str,
+        content: Said,
         explicit_context: Iterable[str] | None = None,
         **options: Unpack[AskOptions],
     ) -> AgentResult[Any]:
@@ -49,8 +50,8 @@ class Chatting(Runnable[T]):
         conversation_id : str
             Which conversation goes on, in at most 128 characters of any kind;
             blank begins a new one.
-        content : str
-            What the agent should do.
+        content : str or list
+            What the agent should do: a text, or parts, as for ``agent.run``.
         explicit_context : iterable of str, optional
             Facts for this question, which are put before it.
         **options
@@ -162,20 +163,27 @@ def conversation_scope(
     return MemoryScope(conversation_id=number, user_id=user_id, agent_id=agent_id)
 
 
-def with_context(message: str, facts: Iterable[str]) -> str:
+@overload
+def with_context(message: str, facts: Iterable[str]) -> str: ...
+@overload
+def with_context(message: Said, facts: Iterable[str]) -> Said: ...
+def with_context(message: Said, facts: Iterable[str]) -> Said:
     """Put facts before a message.
 
     Parameters
     ----------
-    message : str
-        What the user said.
+    message : str or list
+        What the user said: a text, or parts.
     facts : iterable of str
         Blank ones are left out.
 
     Returns
     -------
-    str
+    str or list
         In the user's words: a client has no say in the system prompt.
     """
-    told = "\n".join(f"- {text}" for text in facts if text.strip())
-    return f"Context for this message:\n{told}\n\n{message}" if told else message
+    listed = "\n".join(f"- {text}" for text in facts if text.strip())
+    if not listed:
+        return message
+    told = f"Context for this message:\n{listed}\n"
+    return f"{told}\n{message}" if isinstance(message, str) else [told, *message]

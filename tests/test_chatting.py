@@ -69,6 +69,15 @@ async def test_facts_come_before_the_question():
     assert [said_to(agent, n) for n in range(3)] == [[told], [told], ["Umbrella?"]]
 
 
+async def test_a_picture_may_be_asked_about():
+    agent = agent_of("A dot.")
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    await agent.chat("ada", "", ["What is it?", picture], ["It is small."])
+    [content] = said_to(agent, 0)
+    assert [part["type"] for part in content] == ["text", "text", "image_url"]
+    assert "It is small." in content[0]["text"]
+
+
 async def test_what_a_guard_blocks_is_an_answer():
     """Design, section 17: run raises, chat answers."""
     agent = agent_of("Hello!", input_guards=block_keywords(["password"]))
