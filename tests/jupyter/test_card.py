@@ -80,6 +80,13 @@ def test_a_card_that_was_closed_leaves_no_widget_behind():
     assert len(_instances) == before
 
 
+def test_a_card_says_first_that_a_rule_failed():
+    asked = _request(note="The approval rule of rm failed.", description="Remove.")
+    card = ApprovalCard([asked])
+    assert card.rows[0]["description"] == "The approval rule of rm failed. Remove."
+    card.close()
+
+
 def test_a_card_may_be_closed_twice():
     card = ApprovalCard([_request()])
     card.close()

@@ -52,6 +52,12 @@ def waiting(front_end) -> list[str]:
     )
 
 
+def test_the_list_says_that_a_rule_failed(front_end):
+    front_end.run("run = start(call('work', n=1), policy={'work': lambda _: 1 / 0})")
+    first = front_end.run("%agent approvals").text.splitlines()[0]
+    assert first.endswith("the policy failed: ZeroDivisionError: division by zero.")
+
+
 def test_what_waits_is_listed_with_its_arguments_and_its_time(front_end):
     front_end.run("run = start(call('work', n=1, text='<b>two\\nlines</b>'))")
     text = front_end.run("%agent approvals").text

@@ -164,7 +164,7 @@ ERRORS = {
 def failed():
     """Make every mistake once."""
     places = ("NOTEBOOK_AGENTS_HOME", "XDG_CACHE_HOME", "HOME")
-    nowhere = "\n".join(f"%env {place}=nowhere" for place in places)
+    nowhere = "\n".join(f"%env {place}=/nowhere" for place in places)
     return executed(nowhere, "agent = bot()", *ERRORS, allow_errors=True)
 
 

@@ -218,6 +218,19 @@ def test_an_agent_in_the_thread_of_a_tool_asks_in_the_cell(front_end, answer, lo
     assert log in front_end.run("print(log)").text
 
 
+RULE = """
+agent = bot(call("delete", n=1), "ok", policy={"delete": lambda args: args["m"] > 1})
+"""
+
+
+def test_a_rule_that_failed_is_named_above_the_question(front_end):
+    front_end.run(RULE)
+    reply = front_end.run("agent.run_sync('x')", "n")
+    told, question = reply.prompts[0].split("\n")
+    assert told == "The rule 'delete' of the policy failed: KeyError: 'm'."
+    assert question == f"Run delete(n=1)? {CHOICES}"
+
+
 BUDGET = """
 from notebook_agents import Budget
 agent = bot([call("add", a=1, b=2)] * 2, "done", budget=Budget(tool_calls=1))

@@ -179,6 +179,25 @@ def test_a_cached_file_of_the_wrong_size_is_passed_over(
         find_weights()
 
 
+def test_what_was_fetched_before_a_home_was_named_is_found(
+    small: weights.Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("NOTEBOOK_AGENTS_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fetched = weights.models_folder() / small.file
+    monkeypatch.setenv("NOTEBOOK_AGENTS_HOME", str(tmp_path / "home"))
+    with pytest.raises(ModelNotFoundError) as caught:
+        find_weights()
+    assert f"Looked in {tmp_path / 'home' / 'models'} and {fetched.parent}" in str(
+        caught.value
+    )
+    fetched.parent.mkdir(parents=True)
+    fetched.write_bytes(b"1234")
+    assert find_weights() == fetched
+    assert weights.models_folder() == tmp_path / "home" / "models"
+
+
 def test_without_a_home_the_users_cache_folder_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

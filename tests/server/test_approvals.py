@@ -47,6 +47,18 @@ def test_without_anybody_to_ask_the_call_is_denied_and_the_flag_named(served):
     assert 'approvals="wait"' in results[0]["data"]["content"]
 
 
+def test_who_is_asked_is_told_that_a_rule_failed(served):
+    agent = _erasing_agent([], policy={"erase": lambda args: args["rows"] > 1})
+    caller = served(agent, approvals="wait")
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        assert (
+            asked["note"] == "The rule 'erase' of the policy failed: KeyError: 'rows'."
+        )
+        (listed,) = caller.http.get("/approvals").json()["approvals"]
+        assert listed["note"] == asked["note"]
+
+
 def test_a_call_that_is_allowed_runs(served):
     done = []
     caller = served(_erasing_agent(done), approvals="wait")
