@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from notebook_agents import parts
 from notebook_agents.asking import Asking, ToolNames
 from notebook_agents.chatting import Chatting
-from notebook_agents.configuration import check_parts
+from notebook_agents.configuration import check_optional, check_parts
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.events import Origin
 from notebook_agents.guardrails.guard import Check, Guards
@@ -26,13 +27,6 @@ from notebook_agents.options import (
     rounds_of,
     split_params,
     typed_answer,
-)
-from notebook_agents.parts import (
-    checked_retries,
-    checked_steps,
-    checked_temperature,
-    checked_tokens,
-    checked_tool_calling,
 )
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.providers.lazy import Client, LazyProvider
@@ -214,7 +208,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         self.memory: MemoryBackend = (
             InMemoryStore().session() if memory is None else memory
         )
-        self.tool_calling = checked_tool_calling(tool_calling)
+        self.tool_calling = parts.checked_tool_calling(tool_calling)
         self.tools: dict[str, ToolDefinition] = _collected(tools)
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
@@ -224,11 +218,11 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
         self._output = checked_output(output_type)
-        self._output_retries = checked_retries(output_retries)
-        self._max_tokens = checked_tokens(max_tokens)
-        self._temperature = checked_temperature(temperature)
+        self._output_retries = parts.checked_retries(output_retries)
+        self._max_tokens = parts.checked_tokens(max_tokens)
+        self._temperature = parts.checked_temperature(temperature)
         self._max_retries = max_retries
-        self._max_steps = checked_steps(max_steps)
+        self._max_steps = parts.checked_steps(max_steps)
         self._parallel_tools = parallel_tools
         self.asking = Asking(
             approver=approver,
@@ -323,6 +317,9 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         from notebook_agents.turn import Turn
 
         check_options(options)
+        # Both, and the tools, may have been set since the agent was made.
+        check_optional(system_prompt=self.system_prompt, memory=self.memory)
+        self.tools = _as_table(self.tools)
         consent = self.asking.of_run(
             options, self.policy, agent=self.name, names=self.tools
         )
@@ -387,3 +384,7 @@ def _collected(tools: Any) -> dict[str, ToolDefinition]:
     from notebook_agents.tools.collection import collected
 
     return collected(tools)
+
+
+def _as_table(tools: Any) -> dict[str, ToolDefinition]:
+    return tools if isinstance(tools, dict) else _collected(tools)

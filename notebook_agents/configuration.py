@@ -8,7 +8,7 @@ from typing import Any
 from notebook_agents import checks
 from notebook_agents.parts import check_memory
 
-__all__ = ["check_parts"]
+__all__ = ["check_optional", "check_parts"]
 
 
 def check_parts(*, name: object, parallel_tools: object, **parts: Any) -> None:
@@ -28,6 +28,11 @@ def check_parts(*, name: object, parallel_tools: object, **parts: Any) -> None:
     """
     _check_name("name", name)
     checks.flag("parallel_tools", parallel_tools)
+    check_optional(**parts)
+
+
+def check_optional(**parts: Any) -> None:
+    """Refuse what may be left out, and is of another kind than it should be."""
     for part, value in parts.items():
         if value is not None:
             _CHECKS[part](part, value)

@@ -376,6 +376,36 @@ async def test_a_rule_that_ends_the_process_asks_instead():
     assert "The rule 'search' of the policy failed: SystemExit: 3." in one["content"]
 
 
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("memory", InMemoryStore(), "pass store.session()"),
+        ("system_prompt", ["Be brief."], "system_prompt is ['Be brief.']"),
+        ("tools", search, "are a list"),
+        ("policy", "alow", "one of ask, policy, allow, deny"),
+    ],
+)
+async def test_what_is_set_later_is_looked_at_by_the_next_run(attribute, value, said):
+    agent = bot()
+    setattr(agent, attribute, value)
+    with pytest.raises(AgentConfigurationError, match=re.escape(said)):
+        await agent.run("hi")
+
+
+async def test_tools_may_be_set_later_as_a_list():
+    agent = bot(call("search", words="tea"), "ok")
+    agent.tools = [search]
+    [one] = (await agent.run("hi")).tool_calls
+    assert one["content"] == "tea"
+
+
+@pytest.mark.parametrize("make", [InMemoryStore, lambda: na.SQLiteStore("a.sqlite")])
+def test_a_store_is_purged_by_a_moment(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AgentConfigurationError, match="datetime, not 'yesterday'"):
+        make().purge(older_than="yesterday")
+
+
 # ------------------------------------------------------------ files
 
 

@@ -71,15 +71,14 @@ def check_purge(*restrictions: object, is_all: bool) -> None:
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If there is no restriction and nobody asked for everything.
     """
     if not is_all and all(value is None for value in restrictions):
-        message = (
+        checks.fail(
             "purge() without a filter would remove every conversation; "
             "say purge(all=True) if that is what you want."
         )
-        raise ValueError(message)
 
 
 def now_ms() -> int:
@@ -89,4 +88,7 @@ def now_ms() -> int:
 
 def to_ms(moment: datetime) -> int:
     """Give a moment in ms since 1970; without a time zone it is local time."""
+    given: object = moment
+    if not isinstance(given, datetime):
+        checks.fail(f"A moment is a datetime, not {checks.shown(given)}.")
     return round(moment.timestamp() * 1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 
+from notebook_agents import checks
 from notebook_agents.asked import shown
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.scripted import Item, PlayedProvider
@@ -46,6 +47,7 @@ class FunctionProvider(PlayedProvider):
         delay: float = 0.0,
     ) -> None:
         super().__init__(chunk=chunk, delay=delay)
+        checks.function("function", function, "a ModelRequest")
         self._function = function
         self.model = str(getattr(function, "__name__", ""))
 
