@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol
 
 from pydantic_core import from_json
 
-from notebook_agents.providers._failures import ServiceFacts, unreadable
+from notebook_agents.errors import ProviderReplyError
+from notebook_agents.providers._failures import Failure, ServiceFacts, unreadable
 from notebook_agents.providers._http import MOST_WHOLE_BYTES, Exchange
 from notebook_agents.providers._sse import SseDecoder, SseRecord
 from notebook_agents.providers._think import Piece
@@ -128,10 +131,20 @@ async def _tail(
         async with asyncio.timeout(TAIL_SECONDS):
             async for chunk in chunks:
                 late += reply.read(decoder.feed(chunk))
-    late += reply.read(decoder.close())
+    late += _last(decoder.close(), reply)
     if not reply.has_finished():
         raise TransportError(Trouble.CUT)
     return late
+
+
+def _last(records: Sequence[SseRecord], reply: Reply) -> list[Piece]:
+    """Read a record that no blank line ended, if it is whole."""
+    try:
+        return reply.read(records)
+    except Failure as failure:
+        if isinstance(failure.error, ProviderReplyError):
+            return []  # the beginning of one
+        raise
 
 
 async def _beginning(chunks: AsyncGenerator[bytes, None]) -> bytes:
@@ -156,11 +169,18 @@ async def _rest(chunks: AsyncGenerator[bytes, None]) -> bytes:
 def _is_stream(exchange: Exchange, head: bytes) -> bool:
     """Tell a stream from a whole object, or a web page, that came instead."""
     kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+    begins = head.lstrip()[:1]
     if kind == "text/event-stream":
-        return not head.lstrip().startswith((b"{", b"["))
-    if kind in {"application/json", "text/html"}:
+        return begins not in {b"{", b"["}
+    if kind == "text/html":
         return False
-    return head.lstrip()[:1] not in {b"{", b"[", b"<"}
+    if kind == "application/json":  # what some call a stream as well
+        return begins in _FIELDS
+    return begins not in {b"{", b"[", b"<"}
+
+
+_FIELDS = {b"d", b"e", b"i", b"r", b":"}
+"""How the lines of a stream begin, and no object does: data, event, ..."""
 
 
 def parsed(data: bytes, service: ServiceFacts) -> dict[str, Any]:
@@ -186,14 +206,30 @@ def parsed(data: bytes, service: ServiceFacts) -> dict[str, Any]:
     try:
         found = from_json(data)
     except ValueError as error:
-        failure = unreadable(data, service)
-        raise failure from error
+        found = _with_broken_characters(data)
+        if found is None:
+            failure = unreadable(data, service)
+            raise failure from error
     if isinstance(found, list) and len(found) == 1:  # Gemini's way of refusing
         found = found[0]
     if not isinstance(found, dict):
         failure = unreadable(data, service)
         raise failure
     return found
+
+
+def _with_broken_characters(data: bytes) -> object:
+    """Read JSON whose characters were cut in two; None if that is not what is wrong."""
+    try:
+        # The standard of event streams, too, replaces what is left of a character.
+        found = json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    text = json.dumps(found, ensure_ascii=False)
+    return json.loads(_HALF_OF_A_PAIR.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def joined(pieces: list[Piece]) -> list[Piece]:

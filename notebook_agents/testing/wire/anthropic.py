@@ -8,9 +8,10 @@ from typing import Any
 
 from notebook_agents.errors import AgentProviderError, ContentFilteredError
 from notebook_agents.testing.wire.replies import event, streamed
-from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk, common
+from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk
+from notebook_agents.testing.wire.transfers import common
 
-__all__ = ["scenarios"]
+__all__ = ["ADD", "MUL", "message", "scenarios"]
 
 ADD, MUL = ("add", {"a": 1, "b": 2}), ("mul", {"a": 3, "b": 4})
 KINDS = {
@@ -29,19 +30,13 @@ KINDS = {
 
 def scenarios() -> Iterator[Scenario]:
     """Give all of them."""
-    usage = {"input_tokens": 10, "output_tokens": 20}
     yield from common(
         Talk(
             wire="anthropic",
-            answer=[*_started(), *_text(0), *_ended("end_turn")],
-            whole={
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "text", "text": TEXT}],
-                "stop_reason": "end_turn",
-                "usage": usage,
-            },
+            says=lambda *pieces: [*_started(), *_text(0, *pieces), *_ended("end_turn")],
+            whole=message({"type": "text", "text": TEXT}),
+            call=[*_started(), *_use(0, ADD), _ended("tool_use")[0]],
+            half_a_call=[*_started(), *_use(0, ADD, '{"a": 1,')[:2]],
             error=_error,
             said_error=lambda status, said: event(_error(status, said), "error"),
             unknown=_say("something_new", extra=1),
@@ -53,25 +48,51 @@ def scenarios() -> Iterator[Scenario]:
     yield from _ends()
 
 
+def message(
+    *content: dict[str, Any], stop: str = "end_turn", **facts: object
+) -> dict[str, Any]:
+    """Give a whole reply.
+
+    Parameters
+    ----------
+    *content : dict
+        Its blocks.
+    stop : str, default "end_turn"
+        Why the model ended.
+    **facts : object
+        More keys.
+
+    Returns
+    -------
+    dict
+        The object.
+    """
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": list(content),
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 20},
+        **facts,
+    }
+
+
 def _say(kind: str, **facts: object) -> bytes:
     return event({"type": kind, **facts}, kind)
 
 
 def _started() -> list[bytes]:
-    message: dict[str, Any] = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "content": [],
-        "stop_reason": None,
-        "usage": {
-            "input_tokens": 10,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 4,
-            "output_tokens": 1,
-        },
+    counts = {
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 4,
+        "output_tokens": 1,
     }
-    return [_say("message_start", message=message)]
+    begun = message(stop_reason=None, usage=counts)
+    return [_say("message_start", message=begun)]
 
 
 def _block(index: int, begun: dict[str, Any], *deltas: dict[str, Any]) -> list[bytes]:
@@ -141,6 +162,7 @@ def _calls() -> Iterator[Scenario]:
         "tool_call",
         "A call, its input in pieces.",
         _use(0, ADD, "", '{"a": 1', ', "b": 2}'),
+        is_well_formed=True,
     )
     yield _called(
         "parallel_calls",
@@ -150,6 +172,7 @@ def _calls() -> Iterator[Scenario]:
         _use(2, MUL),
         text=TEXT,
         calls=(ADD, MUL),
+        is_well_formed=True,
     )
     begun = {"type": "tool_use", "id": "toolu_0", "name": "add", "input": dict(ADD[1])}
     yield _called(
@@ -162,36 +185,75 @@ def _calls() -> Iterator[Scenario]:
         "A tool that takes nothing: no deltas, or empty ones.",
         _use(0, ("now", {}), ""),
         calls=(("now", {}),),
+        is_well_formed=True,
+    )
+    yield _called(
+        "broken_input",
+        "Input that is no JSON; the call must not run.",
+        _use(0, ADD, '{"a": 1, b: 2'),
+        calls=(),
+    )
+    uses = [_use(0, ADD), _use(1, MUL)]
+    yield _called(
+        "woven_blocks",
+        "The events of two blocks alternate (proxies).",
+        [each for pair in zip(*uses, strict=True) for each in pair],
+        calls=(ADD, MUL),
+    )
+    yield _called(
+        "same_id",
+        "The same id for two calls (proxies).",
+        *([e.replace(b"toolu_1", b"toolu_0") for e in use] for use in uses),
+        calls=(ADD, MUL),
+    )
+    yield _stream(
+        "stop_with_call",
+        "A call, though the turn is said to have ended (proxies).",
+        _use(0, ADD),
+        calls=(ADD,),
     )
     yield _stream(
         "cut_input",
         "The limit of tokens cuts the input; the call must not run.",
         _use(0, ADD, '{"a": 1, "b":'),
         stop="max_tokens",
+        is_well_formed=True,
     )
 
 
 def _thoughts() -> Iterator[Scenario]:
     yield _stream(
-        "thinking", "A thought before the answer.", _thought(0), _text(1), text=TEXT
+        "thinking",
+        "A thought before the answer.",
+        _thought(0),
+        _text(1),
+        text=TEXT,
+        is_well_formed=True,
     )
     yield _called(
         "thinking_tool",
         "A signed thought before a call, which has to go back with it.",
         _thought(0),
         _use(1, ADD),
+        is_well_formed=True,
     )
     yield _called(
         "redacted_thinking",
         "A thought that only the service can read, which has to go back as well.",
         _block(0, {"type": "redacted_thinking", "data": "RED"}),
         _use(1, ADD),
+        is_well_formed=True,
     )
 
 
 def _oddities() -> Iterator[Scenario]:
     yield _stream(
-        "ping", "Pings between the events.", [_say("ping")], _text(0), text=TEXT
+        "ping",
+        "Pings between the events.",
+        [_say("ping")],
+        _text(0),
+        text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "unknown_delta",
@@ -203,12 +265,31 @@ def _oddities() -> Iterator[Scenario]:
             {"type": "text_delta", "text": TEXT},
         ),
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "unknown_block",
         "A kind of block that is newer than the client.",
         _block(0, {"type": "something", "data": {}}),
         _text(1),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    search = {"id": "srvtoolu_1", "name": "web_search", "input": {}}
+    found = {"tool_use_id": "srvtoolu_1", "content": []}
+    yield _stream(
+        "server_tool",
+        "A tool that the service runs itself, and what it found.",
+        _block(0, {"type": "server_tool_use", **search}),
+        _block(1, {"type": "web_search_tool_result", **found}),
+        _text(2),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "text_at_once",
+        "The text comes with the beginning of its block (proxies).",
+        _block(0, {"type": "text", "text": TEXT}),
         text=TEXT,
     )
     yield _stream(
@@ -231,15 +312,22 @@ def _ends() -> Iterator[Scenario]:
         _text(0, "One moment. "),
         stop="pause_turn",
         text="One moment. ",
+        is_well_formed=True,
     )
     yield _stream(
-        "refusal", "The model refuses, in words.", _text(0), stop="refusal", text=TEXT
+        "refusal",
+        "The model refuses, in words.",
+        _text(0),
+        stop="refusal",
+        text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "silent_refusal",
         "The model refuses without a word.",
         stop="refusal",
         error=ContentFilteredError,
+        is_well_formed=True,
     )
     yield _stream(
         "max_tokens",
@@ -247,6 +335,7 @@ def _ends() -> Iterator[Scenario]:
         _text(0),
         stop="max_tokens",
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "context_window_exceeded",
@@ -254,6 +343,24 @@ def _ends() -> Iterator[Scenario]:
         _text(0),
         stop="model_context_window_exceeded",
         text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "stop_sequence",
+        "A text at which the model was told to stop.",
+        _text(0),
+        stop="stop_sequence",
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "refused_call",
+        "The model refuses after a call, which must not run.",
+        _text(0),
+        _use(1, ADD),
+        stop="refusal",
+        text=TEXT,
+        is_well_formed=True,
     )
     yield Scenario(
         name="anthropic/overloaded",

@@ -13,10 +13,17 @@ __all__ = ["scenario", "scenario_names"]
 
 @functools.cache
 def _all() -> Mapping[str, Scenario]:
-    from notebook_agents.testing.wire import anthropic, chat, gemini, responses
+    from notebook_agents.testing.wire import (
+        anthropic,
+        chat,
+        chat_calls,
+        gemini,
+        objects,
+        responses,
+    )
 
-    wires = (chat, responses, anthropic, gemini)
-    return {each.name: each for wire in wires for each in wire.scenarios()}
+    parts = (chat, chat_calls, responses, anthropic, gemini, objects)
+    return {each.name: each for part in parts for each in part.scenarios()}
 
 
 def scenario_names(start: str = "") -> list[str]:
@@ -36,7 +43,7 @@ def scenario_names(start: str = "") -> list[str]:
     Examples
     --------
     >>> scenario_names("chat/status_5")
-    ['chat/status_500', 'chat/status_503', 'chat/status_529']
+    ['chat/status_500', 'chat/status_503', 'chat/status_504', 'chat/status_529']
     """
     return [name for name in _all() if name.startswith(start)]
 

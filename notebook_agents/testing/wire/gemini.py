@@ -7,9 +7,10 @@ from typing import Any
 
 from notebook_agents.errors import AgentProviderError, ContentFilteredError
 from notebook_agents.testing.wire.replies import event, streamed, whole
-from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk, common
+from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk
+from notebook_agents.testing.wire.transfers import common
 
-__all__ = ["scenarios"]
+__all__ = ["ADD", "MUL", "said", "scenarios"]
 
 ADD, MUL = ("add", {"a": 1, "b": 2}), ("mul", {"a": 3, "b": 4})
 COUNTS = {
@@ -33,14 +34,15 @@ Part = Mapping[str, Any]
 
 def scenarios() -> Iterator[Scenario]:
     """Give all of them."""
-    answer = [_said({"text": "Hel"}), _said({"text": "lo."}), _said(finish="STOP")]
     yield from common(
         Talk(
             wire="gemini",
-            answer=[event(each) for each in answer],
-            whole=_said({"text": TEXT}, finish="STOP"),
+            says=_says,
+            whole=said({"text": TEXT}, finish="STOP"),
+            call=[event(said(_call(ADD)))],
+            half_a_call=[event(said(_call(ADD)))[:-20]],
             error=_error,
-            said_error=lambda status, said: event(_error(status, said)),
+            said_error=lambda status, words: event(_error(status, words)),
             unknown=event({"somethingNew": {}, "usageMetadata": COUNTS}),
         )
     )
@@ -49,7 +51,23 @@ def scenarios() -> Iterator[Scenario]:
     yield from _ends()
 
 
-def _said(*parts: Part, finish: str = "", **facts: object) -> dict[str, Any]:
+def said(*parts: Part, finish: str = "", **facts: object) -> dict[str, Any]:
+    """Give a piece of a reply, or a whole one.
+
+    Parameters
+    ----------
+    *parts : mapping
+        Texts, thoughts and calls.
+    finish : str, optional
+        Why the model ended.
+    **facts : object
+        More keys.
+
+    Returns
+    -------
+    dict
+        The object of one event.
+    """
     candidate: dict[str, Any] = {"index": 0}
     if parts:
         candidate["content"] = {"role": "model", "parts": list(parts)}
@@ -64,17 +82,25 @@ def _said(*parts: Part, finish: str = "", **facts: object) -> dict[str, Any]:
     }
 
 
+def _says(*pieces: str) -> list[bytes]:
+    return [event(said({"text": piece})) for piece in pieces] + [
+        event(said(finish="STOP"))
+    ]
+
+
 def _call(call: tuple[str, Mapping[str, Any]], **facts: object) -> Part:
     return {"functionCall": {"name": call[0], "args": dict(call[1])}, **facts}
 
 
-def _error(status: int, said: str) -> dict[str, Any]:
+def _error(status: int, words: str) -> dict[str, Any]:
     word = STATUSES.get(status, "UNKNOWN")
-    return {"error": {"code": status, "message": said, "status": word}}
+    return {"error": {"code": status, "message": words, "status": word}}
 
 
-def _stream(name: str, about: str, *said: Mapping[str, Any], **means: Any) -> Scenario:
-    reply = streamed(*(event(each) for each in said))
+def _stream(
+    name: str, about: str, *chunks: Mapping[str, Any], **means: Any
+) -> Scenario:
+    reply = streamed(*(event(each) for each in chunks))
     return Scenario(name=f"gemini/{name}", about=about, reply=reply, **means)
 
 
@@ -82,40 +108,46 @@ def _calls() -> Iterator[Scenario]:
     yield _stream(
         "tool_call",
         "A signed call; the signature has to go back on its own part.",
-        _said(_call(ADD, thoughtSignature="U0lHMQ=="), finish="STOP"),
+        said(_call(ADD, thoughtSignature="U0lHMQ=="), finish="STOP"),
         calls=(ADD,),
+        is_well_formed=True,
     )
     yield _stream(
         "parallel_calls",
         "Two calls at once, of which the first is signed.",
-        _said(_call(ADD, thoughtSignature="U0lHMQ=="), _call(MUL), finish="STOP"),
+        said(_call(ADD, thoughtSignature="U0lHMQ=="), _call(MUL), finish="STOP"),
         calls=(ADD, MUL),
+        is_well_formed=True,
     )
     yield _stream(
         "same_function_twice",
         "Two calls of one function, without ids: only their order tells them apart.",
-        _said(_call(ADD), _call(("add", {"a": 3, "b": 4})), finish="STOP"),
+        said(_call(ADD), _call(("add", {"a": 3, "b": 4})), finish="STOP"),
         calls=(ADD, ("add", {"a": 3, "b": 4})),
+        is_well_formed=True,
     )
     yield _stream(
         "thinking_tool",
         "A thought, then a signed call.",
-        _said({"text": "hm", "thought": True}),
-        _said(_call(ADD, thoughtSignature="U0lHMQ=="), finish="STOP"),
+        said({"text": "hm", "thought": True}),
+        said(_call(ADD, thoughtSignature="U0lHMQ=="), finish="STOP"),
         calls=(ADD,),
+        is_well_formed=True,
     )
     yield _stream(
         "no_arguments",
         "The arguments of a tool that takes none are missing.",
-        _said({"functionCall": {"name": "now"}}, finish="STOP"),
+        said({"functionCall": {"name": "now"}}, finish="STOP"),
         calls=(("now", {}),),
+        is_well_formed=True,
     )
     yield _stream(
         "call_id",
         "A call with an id, which has to be sent back.",
-        _said({"functionCall": {"id": "x1", "name": "add", "args": ADD[1]}}),
-        _said(finish="STOP"),
+        said({"functionCall": {"id": "x1", "name": "add", "args": ADD[1]}}),
+        said(finish="STOP"),
         calls=(ADD,),
+        is_well_formed=True,
     )
 
 
@@ -123,38 +155,77 @@ def _texts() -> Iterator[Scenario]:
     yield _stream(
         "thinking",
         "A thought before the answer, and a signature on an empty text behind it.",
-        _said({"text": "hm", "thought": True}),
-        _said({"text": TEXT}),
-        _said({"text": "", "thoughtSignature": "U0lHMQ=="}, finish="STOP"),
+        said({"text": "hm", "thought": True}),
+        said({"text": TEXT}),
+        said({"text": "", "thoughtSignature": "U0lHMQ=="}, finish="STOP"),
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "repeated_text",
         "Pieces that begin alike: they add up, they do not replace each other.",
-        _said({"text": "ha"}),
-        _said({"text": "haha"}),
-        _said(finish="STOP"),
+        said({"text": "ha"}),
+        said({"text": "haha"}),
+        said(finish="STOP"),
         text="hahaha",
+        is_well_formed=True,
     )
     yield _stream(
         "no_parts",
         "The last piece has a content without parts.",
-        _said({"text": TEXT}),
+        said({"text": TEXT}),
         {"candidates": [{"content": {"role": "model"}, "finishReason": "STOP"}]},
         text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "empty_text_last",
+        "The last piece is an empty text.",
+        said({"text": TEXT}),
+        said({"text": ""}, finish="STOP"),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "signed_text",
+        "Signatures on the pieces of a text.",
+        said({"text": "Hel", "thoughtSignature": "U0lHMQ=="}),
+        said({"text": "lo.", "thoughtSignature": "U0lHMg=="}, finish="STOP"),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "usage_first",
+        "Token counts that are missing later.",
+        said({"text": TEXT}),
+        {"candidates": [{"index": 0, "finishReason": "STOP"}]},
+        text=TEXT,
+        is_well_formed=True,
+    )
+    code = {"language": "PYTHON", "code": "print(1)"}
+    yield _stream(
+        "code",
+        "Code that the service ran itself, and what came of it.",
+        said({"executableCode": code}),
+        said({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}),
+        said({"text": TEXT}, finish="STOP"),
+        text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "usage_alone",
         "The last piece has token counts only.",
-        _said({"text": TEXT}, finish="STOP"),
+        said({"text": TEXT}, finish="STOP"),
         {"usageMetadata": COUNTS},
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "max_tokens",
         "The limit of tokens cuts the text.",
-        _said({"text": TEXT}, finish="MAX_TOKENS"),
+        said({"text": TEXT}, finish="MAX_TOKENS"),
         text=TEXT,
+        is_well_formed=True,
     )
 
 
@@ -164,18 +235,65 @@ def _ends() -> Iterator[Scenario]:
         "The service blocks the question.",
         {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": COUNTS},
         error=ContentFilteredError,
+        is_well_formed=True,
     )
     yield _stream(
         "blocked_answer",
         "The service blocks the answer.",
-        _said(finish="SAFETY"),
+        said(finish="SAFETY"),
         error=ContentFilteredError,
+        is_well_formed=True,
+    )
+    for reason in ("RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"):
+        yield _stream(
+            f"blocked_{reason.lower()}",
+            f"The service blocks the answer ({reason}).",
+            said(finish=reason),
+            error=ContentFilteredError,
+            is_well_formed=True,
+        )
+    for reason in (
+        "LANGUAGE",
+        "MISSING_THOUGHT_SIGNATURE",
+        "OTHER",
+        "TOO_MANY_TOOL_CALLS",
+        "UNEXPECTED_TOOL_CALL",
+        "MALFORMED_RESPONSE",
+    ):
+        yield _stream(
+            f"gave_up_{reason.lower()}",
+            f"The service gives up ({reason}).",
+            said(finish=reason),
+            error=AgentProviderError,
+            is_well_formed=True,
+        )
+    yield _stream(
+        "cut_arguments",
+        "The limit of tokens ends a reply with a call; it must not run.",
+        said(_call(("add", {"a": 1})), finish="MAX_TOKENS"),
+        is_well_formed=True,
+    )
+    yield _stream(
+        "continuation",
+        "A long reply comes in parts; the service goes on when asked with the token.",
+        said({"text": "One moment. "}),
+        {
+            "candidates": [
+                {
+                    "index": 0,
+                    "finishReason": "CONTINUATION",
+                    "continuationToken": "T1",
+                }
+            ]
+        },
+        text="One moment. ",
     )
     yield _stream(
         "malformed_call",
         "A call that the service could not read; worth one more try.",
-        _said(finish="MALFORMED_FUNCTION_CALL"),
+        said(finish="MALFORMED_FUNCTION_CALL"),
         error=AgentProviderError,
+        is_well_formed=True,
     )
     yield Scenario(
         name="gemini/error_list",

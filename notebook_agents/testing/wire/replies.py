@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ __all__ = [
     "STREAM_HEAD",
     "Reply",
     "Step",
+    "Wait",
     "chunk",
     "event",
     "head",
@@ -30,7 +32,21 @@ class Step(Enum):
 
 HOLD, CUT = Step.HOLD, Step.CUT
 
-Reply: TypeAlias = list[bytes | Step]
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Say nothing for a while.
+
+    Parameters
+    ----------
+    seconds : float
+        How long.
+    """
+
+    seconds: float
+
+
+Reply: TypeAlias = list[bytes | Step | Wait]
 """Bytes to write, one write each, and steps."""
 
 
@@ -94,21 +110,21 @@ STREAM_HEAD = head(
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-def streamed(*pieces: bytes | Step) -> Reply:
+def streamed(*pieces: bytes | Step | Wait) -> Reply:
     """Give a stream, one chunk a piece, ended unless a step ended it.
 
     Parameters
     ----------
-    *pieces : bytes or Step
+    *pieces : bytes, Step or Wait
         Events, or parts of them, and what else to do.
 
     Returns
     -------
-    list of bytes and Step
+    list of bytes, Step and Wait
         The reply.
     """
     steps: Reply = [STREAM_HEAD]
-    steps += [piece if isinstance(piece, Step) else chunk(piece) for piece in pieces]
+    steps += [chunk(each) if isinstance(each, bytes) else each for each in pieces]
     if not isinstance(steps[-1], Step):
         steps.append(LAST_CHUNK)
     return steps

@@ -9,33 +9,34 @@ from typing import Any
 
 from notebook_agents.errors import AgentProviderError, ContentFilteredError
 from notebook_agents.testing.wire.replies import event, streamed
-from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk, common
+from notebook_agents.testing.wire.responses_items import (
+    Item,
+    call_item,
+    message_item,
+    response,
+    thought_item,
+)
+from notebook_agents.testing.wire.scenarios import TEXT, Scenario, Talk
+from notebook_agents.testing.wire.transfers import common
 
 __all__ = ["scenarios"]
 
 ADD, MUL = ("add", {"a": 1, "b": 2}), ("mul", {"a": 3, "b": 4})
-USAGE = {
-    "input_tokens": 10,
-    "input_tokens_details": {"cached_tokens": 0},
-    "output_tokens": 20,
-    "output_tokens_details": {"reasoning_tokens": 5},
-    "total_tokens": 30,
-}
-
-Item = dict[str, Any]
 Said = tuple[str, dict[str, Any]]
 """The kind of an event, and what else it says."""
 
 
 def scenarios() -> Iterator[Scenario]:
     """Give all of them."""
-    answer = [*_message(0)]
-    output = [_message_item()]
     yield from common(
         Talk(
             wire="responses",
-            answer=_events(answer, output),
-            whole=_response("completed", output),
+            says=lambda *pieces: _events(
+                _message(0, *pieces), [message_item("".join(pieces))]
+            ),
+            whole=response("completed", [message_item()]),
+            call=_events(_call(0, ADD), [])[:-1],
+            half_a_call=_events(_call(0, ADD)[:2], [])[:-1],
             error=lambda status, said: {
                 "error": {
                     "message": said,
@@ -57,21 +58,9 @@ def scenarios() -> Iterator[Scenario]:
 # What is said, as kinds and facts; numbers are put in at the end.
 
 
-def _message_item(text: str = TEXT, **facts: object) -> Item:
-    part = {"type": "output_text", "text": text, "annotations": []}
-    return {
-        "type": "message",
-        "id": "msg_0",
-        "role": "assistant",
-        "status": "completed",
-        "content": [part],
-        **facts,
-    }
-
-
 def _message(index: int, *pieces: str) -> list[Said]:
     pieces = pieces or ("Hel", "lo.")
-    begun = {"type": "message", "id": "msg_0", "role": "assistant", "content": []}
+    begun = message_item(status="in_progress", content=[])
     place = {"item_id": "msg_0", "output_index": index, "content_index": 0}
     empty = {"type": "output_text", "text": "", "annotations": []}
     text = "".join(pieces)
@@ -82,69 +71,43 @@ def _message(index: int, *pieces: str) -> list[Said]:
             ("output_text.delta", {**place, "delta": piece, "logprobs": []})
             for piece in pieces
         ),
-        ("output_text.done", {**place, "text": text}),
-        ("output_item.done", {"output_index": index, "item": _message_item(text)}),
+        ("output_text.done", {**place, "text": text, "logprobs": []}),
+        ("content_part.done", {**place, "part": {**empty, "text": text}}),
+        ("output_item.done", {"output_index": index, "item": message_item(text)}),
     ]
-
-
-def _call_item(index: int, call: tuple[str, Any], *, done: bool = True) -> Item:
-    name, arguments = call
-    return {
-        "type": "function_call",
-        "id": f"fc_{index}",
-        "call_id": f"call_{index}",
-        "name": name,
-        "arguments": json.dumps(arguments) if done else "",
-        "status": "completed" if done else "in_progress",
-    }
 
 
 def _call(index: int, call: tuple[str, Any]) -> list[Said]:
     text = json.dumps(call[1])
     place = {"item_id": f"fc_{index}", "output_index": index}
-    begun = _call_item(index, call, done=False)
+    begun = call_item(index, call, done=False)
     return [
         ("output_item.added", {"output_index": index, "item": begun}),
         ("function_call_arguments.delta", {**place, "delta": text[:5]}),
         ("function_call_arguments.delta", {**place, "delta": text[5:]}),
-        ("function_call_arguments.done", {**place, "arguments": text}),
+        (
+            "function_call_arguments.done",
+            {**place, "name": call[0], "arguments": text},
+        ),
         (
             "output_item.done",
-            {"output_index": index, "item": _call_item(index, call)},
+            {"output_index": index, "item": call_item(index, call)},
         ),
     ]
-
-
-def _thought_item() -> Item:
-    return {
-        "type": "reasoning",
-        "id": "rs_0",
-        "summary": [{"type": "summary_text", "text": "hm"}],
-        "encrypted_content": "ENC",
-    }
 
 
 def _thought() -> list[Said]:
     place = {"item_id": "rs_0", "output_index": 0, "summary_index": 0}
     begun = {"type": "reasoning", "id": "rs_0", "summary": []}
+    part = {"type": "summary_text", "text": "hm"}
     return [
         ("output_item.added", {"output_index": 0, "item": begun}),
-        ("reasoning_summary_part.added", place),
+        ("reasoning_summary_part.added", {**place, "part": {**part, "text": ""}}),
         ("reasoning_summary_text.delta", {**place, "delta": "hm"}),
         ("reasoning_summary_text.done", {**place, "text": "hm"}),
-        ("output_item.done", {"output_index": 0, "item": _thought_item()}),
+        ("reasoning_summary_part.done", {**place, "part": part}),
+        ("output_item.done", {"output_index": 0, "item": thought_item()}),
     ]
-
-
-def _response(status: str, output: Sequence[Item], **facts: object) -> Item:
-    return {
-        "id": "resp_1",
-        "object": "response",
-        "status": status,
-        "output": list(output),
-        "usage": USAGE,
-        **facts,
-    }
 
 
 def _events(
@@ -153,8 +116,8 @@ def _events(
     status: str = "completed",
     **facts: object,
 ) -> list[bytes]:
-    begun = {"id": "resp_1", "status": "in_progress", "output": []}
-    last = {"response": _response(status, output, **facts)}
+    begun = response("in_progress", [], usage=None)
+    last = {"response": response(status, output, **facts)}
     return _numbered(
         [
             ("response.created", {"response": begun}),
@@ -188,37 +151,72 @@ def _stream(
 
 def _calls() -> Iterator[Scenario]:
     yield _stream(
-        "tool_call", "A call.", _call(0, ADD), [_call_item(0, ADD)], calls=(ADD,)
+        "tool_call",
+        "A call.",
+        _call(0, ADD),
+        [call_item(0, ADD)],
+        calls=(ADD,),
+        is_well_formed=True,
     )
     yield _stream(
         "parallel_calls",
         "Two calls at once.",
         [*_call(0, ADD), *_call(1, MUL)],
-        [_call_item(0, ADD), _call_item(1, MUL)],
+        [call_item(0, ADD), call_item(1, MUL)],
         calls=(ADD, MUL),
+        is_well_formed=True,
     )
     yield _stream(
         "thinking_tool",
         "A sealed thought before a call, which has to go back with it.",
         [*_thought(), *_call(1, ADD)],
-        [_thought_item(), _call_item(1, ADD)],
+        [thought_item(), call_item(1, ADD)],
         calls=(ADD,),
+        is_well_formed=True,
     )
     woven = itertools.chain(*zip(_call(0, ADD), _call(1, MUL), strict=True))
     yield _stream(
         "interleaved_items",
         "Two calls whose events alternate (DeepSeek).",
         woven,
-        [_call_item(0, ADD), _call_item(1, MUL)],
+        [call_item(0, ADD), call_item(1, MUL)],
         calls=(ADD, MUL),
+    )
+    yield _stream(
+        "text_and_call",
+        "A text before the call.",
+        [*_message(0), *_call(1, ADD)],
+        [message_item(), call_item(1, ADD)],
+        text=TEXT,
+        calls=(ADD,),
+        is_well_formed=True,
+    )
+    nameless = [
+        (kind, {name: fact for name, fact in facts.items() if name != "item_id"})
+        for kind, facts in [*_call(0, ADD), *_call(1, MUL)]
+    ]
+    yield _stream(
+        "no_item_ids",
+        "Events that name no item but its place (clones).",
+        nameless,
+        [call_item(0, ADD), call_item(1, MUL)],
+        calls=(ADD, MUL),
+    )
+    broken = {**call_item(0, ADD), "arguments": '{"a": 1, b: 2'}
+    yield _stream(
+        "broken_arguments",
+        "Arguments that are no JSON; the call must not run.",
+        [("output_item.done", {"output_index": 0, "item": broken})],
+        [broken],
     )
     now: tuple[str, dict[str, int]] = ("now", {})
     yield _stream(
         "no_arguments",
         "A tool that takes nothing.",
         _call(0, now),
-        [_call_item(0, now)],
+        [call_item(0, now)],
         calls=(now,),
+        is_well_formed=True,
     )
 
 
@@ -227,14 +225,15 @@ def _oddities() -> Iterator[Scenario]:
         "thinking",
         "A thought before the answer.",
         [*_thought(), *_message(1)],
-        [_thought_item(), _message_item()],
+        [thought_item(), message_item()],
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "no_deltas",
         "Items that come as a whole only.",
-        [("output_item.done", {"output_index": 0, "item": _message_item()})],
-        [_message_item()],
+        [("output_item.done", {"output_index": 0, "item": message_item()})],
+        [message_item()],
         text=TEXT,
     )
     yield Scenario(
@@ -242,13 +241,58 @@ def _oddities() -> Iterator[Scenario]:
         about="Events that keep the line open.",
         reply=streamed(
             event({"type": "keepalive", "sequence_number": 0}, "keepalive"),
-            *_events(_message(0), [_message_item()]),
+            *_events(_message(0), [message_item()]),
         ),
         text=TEXT,
     )
+    place = {"item_id": "rs_0", "output_index": 0, "content_index": 0}
+    begun = {"type": "reasoning", "id": "rs_0", "summary": []}
+    thought = {**begun, "content": [{"type": "reasoning_text", "text": "hm"}]}
+    yield _stream(
+        "thinking_aloud",
+        "A thought in the open (models whose weights are).",
+        [
+            ("output_item.added", {"output_index": 0, "item": begun}),
+            ("reasoning_text.delta", {**place, "delta": "hm"}),
+            ("reasoning_text.done", {**place, "text": "hm"}),
+            ("output_item.done", {"output_index": 0, "item": thought}),
+            *_message(1),
+        ],
+        [thought, message_item()],
+        text=TEXT,
+        is_well_formed=True,
+    )
+    queued = {"response": response("queued", [], usage=None)}
+    yield _stream(
+        "queued",
+        "The service is busy, and says so first.",
+        [("queued", queued), *_message(0)],
+        [message_item()],
+        text=TEXT,
+        is_well_formed=True,
+    )
+    found = {
+        "type": "web_search_call",
+        "id": "ws_0",
+        "status": "completed",
+        "action": {"type": "search", "query": "Hi"},
+    }
+    yield _stream(
+        "server_tool",
+        "A tool that the service runs itself.",
+        [
+            ("output_item.added", {"output_index": 0, "item": found}),
+            ("web_search_call.searching", {"item_id": "ws_0", "output_index": 0}),
+            ("output_item.done", {"output_index": 0, "item": found}),
+            *_message(1),
+        ],
+        [found, message_item()],
+        text=TEXT,
+        is_well_formed=True,
+    )
     said = "I cannot do that."
     place = {"item_id": "msg_0", "output_index": 0, "content_index": 0}
-    refused = _message_item(content=[{"type": "refusal", "refusal": said}])
+    refused = message_item(content=[{"type": "refusal", "refusal": said}])
     yield _stream(
         "refusal",
         "The model refuses, in words.",
@@ -260,6 +304,7 @@ def _oddities() -> Iterator[Scenario]:
         ],
         [refused],
         text=said,
+        is_well_formed=True,
     )
 
 
@@ -268,10 +313,11 @@ def _ends() -> Iterator[Scenario]:
         "incomplete",
         "The limit of tokens cuts the text.",
         _message(0),
-        [_message_item(status="incomplete")],
+        [message_item(status="incomplete")],
         status="incomplete",
         facts={"incomplete_details": {"reason": "max_output_tokens"}},
         text=TEXT,
+        is_well_formed=True,
     )
     yield _stream(
         "content_filter",
@@ -281,8 +327,9 @@ def _ends() -> Iterator[Scenario]:
         status="incomplete",
         facts={"incomplete_details": {"reason": "content_filter"}},
         error=ContentFilteredError,
+        is_well_formed=True,
     )
-    cut = {**_call_item(0, ADD, done=False), "arguments": '{"a": 1, "b":'}
+    cut = {**call_item(0, ADD, done=False), "arguments": '{"a": 1, "b":'}
     place = {"item_id": "fc_0", "output_index": 0}
     yield _stream(
         "cut_arguments",
@@ -294,6 +341,7 @@ def _ends() -> Iterator[Scenario]:
         [cut],
         status="incomplete",
         facts={"incomplete_details": {"reason": "max_output_tokens"}},
+        is_well_formed=True,
     )
     yield _stream(
         "failed",
@@ -303,4 +351,5 @@ def _ends() -> Iterator[Scenario]:
         status="failed",
         facts={"error": {"code": "server_error", "message": "It broke."}},
         error=AgentProviderError,
+        is_well_formed=True,
     )

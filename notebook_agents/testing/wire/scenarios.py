@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ from notebook_agents.testing.wire.replies import (
     STREAM_HEAD,
     Reply,
     chunk,
+    event,
+    head,
     streamed,
     whole,
 )
 
-__all__ = ["TEXT", "Scenario", "Talk", "common"]
+__all__ = ["TEXT", "Scenario", "Talk", "broken_replies", "refusals"]
 
 TEXT = "Hello."
 """What a model says in most scenarios."""
@@ -45,6 +48,7 @@ STATUSES: tuple[tuple[int, str, type[NotebookAgentsError]], ...] = (
     (429, "Slow down.", ProviderRateLimitError),
     (500, "It broke.", AgentProviderError),
     (503, "Come back later.", AgentProviderError),
+    (504, "It took too long.", ProviderTimeoutError),
     (529, "Overloaded", AgentProviderError),
 )
 """What services refuse with, and what that has to become."""
@@ -60,7 +64,7 @@ class Scenario:
         Such as ``"chat/cut_stream"``: the wire format, and the variant.
     about : str
         What is particular about it, and who sends it, in a sentence.
-    reply : list of bytes and Step
+    reply : list of bytes, Step and Wait
         What is said.
     text : str
         The visible text of the reply.
@@ -69,6 +73,9 @@ class Scenario:
         not among them.
     error : type of NotebookAgentsError or None
         What is raised, once trying again is over.
+    is_well_formed : bool, default False
+        Whether it keeps to what the service itself documents, so that the
+        service's own SDK reads it, too.
     """
 
     name: str
@@ -77,6 +84,15 @@ class Scenario:
     text: str = ""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     error: type[NotebookAgentsError] | None = None
+    is_well_formed: bool = False
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the reply comes as a stream of events."""
+        return any(
+            isinstance(step, bytes) and b"text/event-stream" in step
+            for step in self.reply[:2]  # something may come before the head
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +103,16 @@ class Talk:
     ----------
     wire : str
         Its name.
-    answer : sequence of bytes
-        The events of a stream that says `TEXT`, the first piece of it in the
-        first half of them.
+    says : callable
+        Takes a text in pieces, and gives the events of a stream that says it;
+        half of them with the first of two pieces.
     whole : dict
-        The same as one object.
+        `TEXT` as one object.
+    call : sequence of bytes
+        The events of a stream that calls ``add``, but for the mark that the
+        reply is complete.
+    half_a_call : sequence of bytes
+        The same, up to the middle of the arguments.
     error : callable
         Takes a status and a message, and gives the body of a refusal.
     said_error : callable
@@ -101,15 +122,22 @@ class Talk:
     """
 
     wire: str
-    answer: Sequence[bytes]
+    says: Callable[..., Sequence[bytes]]
     whole: Mapping[str, Any]
+    call: Sequence[bytes]
+    half_a_call: Sequence[bytes]
     error: Callable[[int, str], Any]
     said_error: Callable[[int, str], bytes]
     unknown: bytes
 
+    @property
+    def answer(self) -> list[bytes]:
+        """The events that say `TEXT` in two pieces."""
+        return list(self.says("Hel", "lo."))
 
-def common(talk: Talk) -> Iterator[Scenario]:
-    """Give what may happen with any wire format.
+
+def refusals(talk: Talk) -> Iterator[Scenario]:
+    """Give what a service of any wire format may refuse with.
 
     Parameters
     ----------
@@ -121,146 +149,170 @@ def common(talk: Talk) -> Iterator[Scenario]:
     Scenario
         Named after it.
     """
-
-    def good(name: str, about: str, reply: Reply) -> Scenario:
-        return Scenario(name=f"{talk.wire}/{name}", about=about, reply=reply, text=TEXT)
-
-    yield from _good_replies(talk, good)
-    yield from _broken_replies(talk)
     for status, said, error in STATUSES:
         yield Scenario(
             name=f"{talk.wire}/status_{status}",
             about=f"Refused with {status}: {said}",
             reply=whole(status, talk.error(status, said)),
             error=error,
+            is_well_formed=True,
+        )
+    said = "You exceeded your current quota, please check your plan and billing."
+    yield Scenario(
+        name=f"{talk.wire}/quota_used_up",
+        about="Refused with 429, and waiting does not help.",
+        reply=whole(429, talk.error(429, said)),
+        error=ProviderRateLimitError,
+        is_well_formed=True,
+    )
+    yield Scenario(
+        name=f"{talk.wire}/too_long",
+        about="The conversation is longer than the model can read.",
+        reply=whole(400, talk.error(400, "prompt is too long: 9 tokens > 8 maximum")),
+        error=ContextLengthError,
+        is_well_formed=True,
+    )
+    for name, about, reply in _by_others():
+        yield Scenario(
+            name=f"{talk.wire}/{name}",
+            about=about,
+            reply=reply,
+            error=AgentProviderError,
         )
 
 
-def _good_replies(
-    talk: Talk, good: Callable[[str, str, Reply], Scenario]
-) -> Iterator[Scenario]:
-    events = list(talk.answer)
-    at_once = b"".join(events)
-    middle = len(events) // 2
-    yield good("answer", "A plain answer in two pieces.", streamed(*events))
-    yield good("one_chunk", "All events in one write.", streamed(at_once))
-    yield good(
-        "byte_by_byte",
-        "A write for each byte, so that everything is cut in two.",
-        streamed(*(at_once[place : place + 1] for place in range(len(at_once)))),
-    )
-    yield good(
-        "crlf",
-        "Lines end with CR LF, as some proxies have them.",
-        streamed(*(each.replace(b"\n", b"\r\n") for each in events)),
-    )
-    yield good(
-        "no_space",
-        "No blank after `data:`.",
-        streamed(*(each.replace(b"data: ", b"data:") for each in events)),
-    )
-    yield good(
-        "comments",
-        "Comments that keep the line open (OpenRouter, proxies).",
-        streamed(b": keepalive\n\n", *_between(events, b": PROCESSING\n\n")),
-    )
-    yield good(
-        "unknown_event",
-        "An event that is newer than the client.",
-        streamed(*events[:middle], talk.unknown, *events[middle:]),
-    )
-    yield good(
-        "no_last_blank_line",
-        "The last event has no blank line behind it.",
-        streamed(*events[:-1], events[-1].rstrip(b"\n")),
-    )
-    yield good(
-        "whole_instead",
-        "A whole object where a stream was asked for (gateways).",
-        whole(200, dict(talk.whole)),
-    )
-    yield good(
-        "closed_at_the_end",
-        "No length and no chunks: the end is where the connection ends.",
-        [STREAM_HEAD.replace(b"transfer-encoding: chunked\r\n", b""), at_once, CUT],
-    )
+def broken_replies(talk: Talk) -> Iterator[Scenario]:
+    """Give how a reply of any wire format may break.
+
+    Parameters
+    ----------
+    talk : Talk
+        How this one speaks.
+
+    Yields
+    ------
+    Scenario
+        Named after it.
+    """
+    broken = {
+        StreamInterruptedError: _cut(talk),
+        ProviderTimeoutError: _silent(talk),
+        AgentProviderError: _failed(talk),
+        ProviderReplyError: _no_replies(),
+    }
+    for error, replies in broken.items():
+        for name, about, reply in replies:
+            yield Scenario(
+                name=f"{talk.wire}/{name}", about=about, reply=reply, error=error
+            )
 
 
-def _broken_replies(talk: Talk) -> Iterator[Scenario]:
-    events = list(talk.answer)
-    middle = len(events) // 2
+Told = Iterator[tuple[str, str, Reply]]
+"""Names, what they are about, and the replies."""
 
-    def broken(
-        name: str, about: str, reply: Reply, error: type[NotebookAgentsError]
-    ) -> Scenario:
-        return Scenario(
-            name=f"{talk.wire}/{name}", about=about, reply=reply, error=error
-        )
 
-    yield broken(
-        "cut_stream",
-        "The connection breaks in the middle.",
-        streamed(*events[:middle], CUT),
-        StreamInterruptedError,
-    )
-    yield broken(
+def _cut(talk: Talk) -> Told:
+    events = talk.answer
+    half = streamed(*events[: len(events) // 2])
+    yield "cut_stream", "The connection breaks in the middle.", [*half[:-1], CUT]
+    yield (
         "no_end",
         "The stream ends in good order, without the mark that it is complete.",
-        streamed(*events[:middle]),
-        StreamInterruptedError,
+        half,
     )
-    yield broken(
-        "no_reply", "The connection breaks before a byte.", [CUT], AgentProviderError
+    yield (
+        "cut_call",
+        "The connection breaks behind a call, which must not run.",
+        streamed(*talk.call, CUT),
     )
-    yield broken(
+    yield (
+        "no_end_of_call",
+        "The stream ends in the middle of a call, which must not run.",
+        streamed(*talk.half_a_call),
+    )
+    yield "empty_stream", "A stream without an event.", streamed(b": nothing\n\n")
+    yield (
+        "cut_whole",
+        "The connection breaks within an object.",
+        [
+            head(200, {"content-type": "application/json", "content-length": "99"}),
+            json.dumps(talk.whole).encode()[:90],
+            CUT,
+        ],
+    )
+
+
+def _silent(talk: Talk) -> Told:
+    events = talk.answer
+    yield (
         "silence",
         "Nothing comes, and the connection stays; for a short stall_timeout.",
         [HOLD],
-        ProviderTimeoutError,
     )
-    yield broken(
+    yield (
         "stall",
         "Half of the answer, then nothing more; for a short stall_timeout.",
-        streamed(*events[:middle], HOLD),
-        ProviderTimeoutError,
+        streamed(*events[: len(events) // 2], HOLD),
     )
-    yield broken(
+    yield (
+        "stalled_call",
+        "Half of a call, then nothing more; for a short stall_timeout.",
+        streamed(*talk.half_a_call, HOLD),
+    )
+
+
+def _failed(talk: Talk) -> Told:
+    events, overloaded = talk.answer, talk.said_error(503, "Overloaded")
+    yield "no_reply", "The connection breaks before a byte.", [CUT]
+    yield "cut_head", "It breaks within the head.", [STREAM_HEAD[:20], CUT]
+    yield (
         "error_in_stream",
         "An error in the middle of a stream that began with 200.",
-        streamed(*events[:middle], talk.said_error(503, "Overloaded")),
-        AgentProviderError,
+        streamed(*events[: len(events) // 2], overloaded),
     )
-    yield broken(
-        "error_first",
-        "An error as the first event of a stream.",
-        streamed(talk.said_error(503, "Overloaded")),
-        AgentProviderError,
+    yield (
+        "error_after_call",
+        "An error behind a call, which must not run.",
+        streamed(*talk.call, overloaded),
     )
-    yield broken(
+    yield "error_first", "An error as the first event.", streamed(overloaded)
+    yield (
         "error_with_200",
         "An error as a whole object, with the status 200.",
         whole(200, talk.error(503, "Overloaded")),
-        AgentProviderError,
     )
-    yield broken(
-        "web_page",
-        "A web page: the sign-in of a network, or another server.",
-        whole(200, b"<html><body>Please sign in</body></html>"),
-        ProviderReplyError,
-    )
-    yield broken(
-        "not_json",
-        "Events that are no JSON.",
-        streamed(b"data: {not json\n\n"),
-        ProviderReplyError,
-    )
-    yield broken(
+    yield "error_text", "An error in so many words.", whole(200, {"error": "No."})
+    yield (
         "bad_chunk",
         "A body that breaks the rules of HTTP.",
         [STREAM_HEAD, chunk(events[0]), b"nonsense\r\n", LAST_CHUNK, CUT],
-        AgentProviderError,
     )
+    yield "no_http", "Something else answers.", [b"SSH-2.0-OpenSSH_9.2\r\n", CUT]
 
 
-def _between(events: Sequence[bytes], comment: bytes) -> list[bytes]:
-    return [each for event in events for each in (event, comment)]
+def _no_replies() -> Told:
+    page = b"<html><body>Please sign in</body></html>"
+    yield (
+        "web_page",
+        "A web page: the sign-in of a network, or another server.",
+        whole(200, page),
+    )
+    yield "not_json", "Events that are no JSON.", streamed(b"data: {not json\n\n")
+    yield "half_an_object", "JSON that ends too early.", whole(200, b'{"id": "1", ')
+    yield "no_object", "JSON, but no object.", streamed(event(7))
+    yield "another_object", "An object of something else.", whole(200, {"a": 1})
+    yield "no_body", "An answer of no bytes.", whole(200, b"")
+
+
+def _by_others() -> Told:
+    yield (
+        "proxy_page",
+        "A web page of the proxy in front of the service.",
+        whole(502, b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>"),
+    )
+    yield (
+        "redirect",
+        "The service has moved; the key must not go to where it points.",
+        whole(307, {}, location="https://elsewhere.invalid/v1"),
+    )
+    yield "no_content", "Accepted, with nothing in it.", [head(204)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from notebook_agents.testing.wire.catalogue import scenario
-from notebook_agents.testing.wire.replies import CUT, HOLD, Reply, whole
+from notebook_agents.testing.wire.replies import CUT, HOLD, Reply, Wait, whole
 
 __all__ = ["WireRequest", "WireServer", "wire_server"]
 
@@ -189,7 +189,9 @@ class WireServer:
                 await reader.read()  # until the other side gives up
             if step is HOLD or step is CUT:
                 return False
-            if isinstance(step, bytes):
+            if isinstance(step, Wait):
+                await asyncio.sleep(step.seconds)
+            elif isinstance(step, bytes):
                 writer.write(step)
                 await writer.drain()
         return True
