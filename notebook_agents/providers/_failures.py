@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from notebook_agents.errors import (
@@ -99,7 +99,7 @@ class ServiceFacts:
     name: str
     url: str
     model: str = ""
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     unreachable_hint: str = "Is the URL right, and the service running?"
     missing_model_hint: str = "Check its name."
     missing_path_hint: str = "Check the base URL; most end in /v1."

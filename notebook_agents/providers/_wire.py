@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 __all__ = ["KEEP_ALIVE_SECONDS", "Head", "Patience", "Proxy", "Wire"]
@@ -45,7 +45,7 @@ class Proxy:
 
     url: str
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,31 +17,14 @@ from notebook_agents.errors import (
     NotebookAgentsError,
     ProviderTimeoutError,
 )
-from notebook_agents.providers import (
-    AnthropicProvider,
-    GeminiProvider,
-    OpenAICompatibleProvider,
-    OpenAIProvider,
-)
+from notebook_agents.providers import OpenAICompatibleProvider
 from notebook_agents.testing import scenario, scenario_names
 from notebook_agents.testing.wire import wire_server
+from tests.providers.services import KEY, WIRES, provider_for
 
 pytestmark = pytest.mark.usefixtures("transport")
 
-KEY = "sk-a-key-of-the-tests"
-MAKERS = {
-    "anthropic": lambda url, **options: AnthropicProvider(
-        "claude-haiku-5-5", KEY, base_url=url, **options
-    ),
-    "chat": lambda url, **options: OpenAICompatibleProvider(url, "m", KEY, **options),
-    "gemini": lambda url, **options: GeminiProvider(
-        "gemini-3.8-flash", KEY, base_url=url.removesuffix("/v1"), **options
-    ),
-    "responses": lambda url, **options: OpenAIProvider(
-        "gpt-6-luna", KEY, api="responses", base_url=url, **options
-    ),
-}
-NAMES = [name for wire in MAKERS for name in scenario_names(f"{wire}/")]
+NAMES = [name for wire in WIRES for name in scenario_names(f"{wire}/")]
 BROKEN = [name for name in NAMES if scenario(name).error]
 CALLS = [name for name in NAMES if scenario(name).calls]
 TEXTS = sorted({*NAMES} - {*BROKEN} - {*CALLS})
@@ -83,8 +66,7 @@ def server():
 
 def agent_on(server, name, tools, **options):
     options = {"max_retries": 0, "stall_timeout": SHORT, **options}
-    provider = MAKERS[name.partition("/")[0]](server.url, **options)
-    return Agent(provider, tools.all)
+    return Agent(provider_for(name, server.url, **options), tools.all)
 
 
 def good(name):
