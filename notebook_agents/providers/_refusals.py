@@ -152,7 +152,7 @@ _RULES = (
             r"content_filter|content_policy|content management policy"
             r"|(usage|bio|cyber)[_ ]polic|policy_violation"
         ),
-        "{name} blocked the request because of its content rules.",
+        "{name} blocked the request because of its content rules. Ask in other words.",
     ),
     _Rule(
         AgentProviderError,
@@ -240,7 +240,7 @@ _RULES = (
     _Rule(
         AgentProviderError,
         lambda status, _: True,
-        "{name} did not accept the request ({status}).",
+        "{name} did not accept the request ({status}). Change what it objects to.",
     ),
 )
 

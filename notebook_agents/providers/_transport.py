@@ -85,6 +85,11 @@ def transport_error(
     names = {type(cause).__name__ for cause in causes}
     usual = Trouble.CUT if is_reading else Trouble.CONNECT
     kind = next((kind for kind, known in _BY_NAME if names & known), usual)
+    if not is_reading and "RemoteProtocolError" in names:
+        # Of httpcore and httpx, both for a server that went and for one that
+        # speaks something else.
+        went = "disconnected" in str(error)
+        kind = Trouble.CUT if went else Trouble.PROTOCOL
     return TransportError(kind, str(error))
 
 

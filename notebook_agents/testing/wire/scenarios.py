@@ -287,7 +287,7 @@ def _failed(talk: Talk) -> Told:
         "A body that breaks the rules of HTTP.",
         [STREAM_HEAD, chunk(events[0]), b"nonsense\r\n", LAST_CHUNK, CUT],
     )
-    yield "no_http", "Something else answers.", [b"SSH-2.0-OpenSSH_9.2\r\n", CUT]
+    yield "no_http", "Something else answers.", [b"SSH-2.0-OpenSSH_9.2\r\n\r\n", CUT]
 
 
 def _no_replies() -> Told:
