@@ -175,6 +175,10 @@ def normalized_url(url: str) -> str:
             f"The base URL of {parts.hostname} ends in a query, which may hold a key. "
             "Leave it out; a key is passed as api_key=."
         )
+        if "api-version" in parts.query:
+            message += (
+                " At Azure, https://NAME.openai.azure.com/openai/v1 needs no version."
+            )
         raise AgentConfigurationError(message)
     return url
 
