@@ -58,7 +58,7 @@ class AiohttpWire:
         """Send a request, as in `Wire.send`."""
         if url.startswith("http:"):  # else they are for the tunnel alone
             headers = {**headers, **self._proxy_headers}
-        response = await self._session.request(
+        asking = self._session.request(
             method,
             _parsed(url),
             headers=headers,
@@ -70,6 +70,15 @@ class AiohttpWire:
             proxy=self._proxy,
             proxy_headers=self._proxy_headers,
         )
+        # After a "100 Continue" aiohttp 3.14 has no time limit any more.
+        limit = asyncio.timeout(2 * (patience.connect + patience.stall))
+        try:
+            async with limit:
+                response = await asking
+        except TimeoutError as error:
+            if limit.expired():
+                raise aiohttp.SocketTimeoutError from error
+            raise
 
         async def close() -> None:
             response.close()  # which leaves one alone that was read to its end

@@ -7,6 +7,7 @@ from typing import Any
 
 from notebook_agents.messages import Usage
 from notebook_agents.providers._failures import ServiceFacts, blocked, unreadable
+from notebook_agents.providers._json_values import mapping, mappings
 from notebook_agents.providers._reading import joined, parsed
 from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._sse import SseRecord
@@ -149,23 +150,25 @@ class ChatReply:
     def _take(self, chunk: Mapping[str, Any], event: str, deltas: list[Piece]) -> None:
         if is_error(chunk, event):
             raise refused(status_of(chunk), chunk, self._service)
-        if usage := chunk.get("usage"):
-            self._usage = usage
+        self._take_usage(chunk)
         choices = chunk.get("choices")
-        if not choices:
-            if groq := chunk.get("x_groq"):
-                self._usage = groq.get("usage") or self._usage
+        choice = choices[0] if choices and type(choices) is list else None
+        if type(choice) is not dict:
+            self._take_usage(mapping(chunk.get("x_groq")))
             return
-        choice = choices[0]
         if finish := choice.get("finish_reason"):
             self._finished(finish, chunk)
-        if usage := choice.get("usage"):
-            self._usage = usage
+        self._take_usage(choice)
         delta = choice.get("delta") or choice.get("message")
-        if delta:
+        if delta and type(delta) is dict:
             self._take_delta(delta, deltas)
-        elif text := choice.get("text"):
+        elif (text := choice.get("text")) and type(text) is str:
             self._say(text, deltas)
+
+    def _take_usage(self, part: Mapping[str, Any]) -> None:
+        usage = part.get("usage")
+        if usage and type(usage) is dict:
+            self._usage = usage
 
     def _take_delta(self, delta: Mapping[str, Any], deltas: list[Piece]) -> None:
         content = delta.get("content")
@@ -180,15 +183,15 @@ class ChatReply:
             self._take_parts(content, deltas)
         elif content and isinstance(content, str):
             self._say(content, deltas)
-        if refusal := delta.get("refusal"):
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
             self._is_refusal = True
-            self._say(str(refusal), deltas)
+            self._say(refusal, deltas)
         self._take_calls(delta, deltas)
 
     def _take_calls(self, delta: Mapping[str, Any], deltas: list[Piece]) -> None:
-        for piece in delta.get("tool_calls") or ():
-            if isinstance(piece, Mapping):
-                self._calls.add(piece)
+        for piece in mappings(delta.get("tool_calls")):
+            self._calls.add(piece)
         if legacy := delta.get("function_call"):
             self._calls.add({"index": "function_call", "function": legacy})
         if self._output_tool and (new := self._calls.arrived(self._output_tool)):

@@ -36,6 +36,8 @@ Client = httpx.AsyncClient
 
 MOST_BYTES = 256 * 2**20
 """Bytes of a reply; more cannot be the answer of a model."""
+MOST_UNPACKED_BYTES = 2**20
+"""Bytes that are unpacked at a time."""
 MOST_WHOLE_BYTES = 16 * 2**20
 """Bytes of a reply that is read as a whole, or of one record of a stream."""
 
@@ -222,7 +224,8 @@ class _ClientWire:
         request = self._client.build_request(
             method, url, headers=headers, content=body, timeout=limits
         )
-        response = await self._client.send(request, stream=True)
+        # A client that follows them would take the key along.
+        response = await self._client.send(request, stream=True, follow_redirects=False)
         headers = {
             name: value
             for name, value in response.headers.items()
@@ -246,7 +249,10 @@ async def _unpacked(
     packing = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
         async for chunk in stream:
-            yield packing.decompress(chunk)
+            packed = chunk
+            while packed:  # a few bytes may become very many
+                yield packing.decompress(packed, MOST_UNPACKED_BYTES)
+                packed = packing.unconsumed_tail
         yield packing.flush()
     finally:
         await stream.aclose()

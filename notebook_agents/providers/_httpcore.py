@@ -157,7 +157,12 @@ class HttpcoreWire:
 def _has_ended(connection: Connection) -> bool:
     if isinstance(connection, httpcore.AsyncConnectionPool):
         return False  # it makes another one by itself
-    return not connection.is_idle() or connection.has_expired()
+    if not connection.is_idle() or connection.has_expired():
+        return True
+    # What a server sent beyond its reply would pass for the next one.
+    http = getattr(connection, "_connection", None)
+    state = getattr(http, "_h11_state", None)
+    return state is not None and bool(state.trailing_data[0])
 
 
 @functools.lru_cache(maxsize=64)

@@ -131,6 +131,8 @@ async def _tail(
         async with asyncio.timeout(TAIL_SECONDS):
             async for chunk in chunks:
                 late += reply.read(decoder.feed(chunk))
+                if decoder.pending > MOST_WHOLE_BYTES:
+                    return late
     late += _last(decoder.close(), reply)
     if not reply.has_finished():
         raise TransportError(Trouble.CUT)

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
+from notebook_agents.providers._json_values import mapping, mappings
 from notebook_agents.providers._responses_items import Item
 
-__all__ = ["Event", "GrowingItem", "Output", "kind_of", "mapping", "mappings"]
+__all__ = ["Event", "GrowingItem", "Output", "kind_of"]
 
 Event: TypeAlias = Mapping[str, Any]
 
@@ -166,17 +167,6 @@ class Output:
 def kind_of(item: Item) -> str:
     """Give the type of an item; empty if it names none."""
     return str(item.get("type") or "")
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Give a mapping; an empty one where something else came."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    """Give the mappings of a list; none where something else came."""
-    parts = value if isinstance(value, list) else []
-    return [part for part in parts if isinstance(part, Mapping)]
 
 
 def _text_of(part: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from notebook_agents.messages import ToolCall, Usage
 from notebook_agents.providers._failures import ServiceFacts, blocked, unreadable
+from notebook_agents.providers._json_values import mapping, mappings
 from notebook_agents.providers._reading import joined, parsed
 from notebook_agents.providers._refusals import is_error, refused, status_of
 from notebook_agents.providers._responses_items import Item, KeptItems
@@ -15,8 +16,6 @@ from notebook_agents.providers._responses_output import (
     GrowingItem,
     Output,
     kind_of,
-    mapping,
-    mappings,
 )
 from notebook_agents.providers._sse import SseRecord
 from notebook_agents.providers._think import Piece

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from notebook_agents.providers._json_values import mapping
 from notebook_agents.providers._responses_items import (
     KeptItems,
     input_items,
     instructions,
 )
-from notebook_agents.providers._responses_output import mapping
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.output_format import response_format
 from notebook_agents.providers.profiles import ChatProfile

@@ -24,7 +24,7 @@ SECRET = "another-secret-2718"
 PROXY_PASSWORD = "a-password-2818"
 SECRETS = (KEY, SECRET)
 BROKEN = [name for name in scenario_names() if scenario(name).error]
-SHORT = 0.3
+SHORT = 0.1
 """Seconds between two bytes."""
 
 

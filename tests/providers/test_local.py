@@ -121,6 +121,16 @@ async def test_the_engine_counts_the_tokens(provider: LocalProvider) -> None:
     assert reply.usage.context_tokens == reply.usage.prompt_tokens > 10
 
 
+async def test_a_conversation_is_written_as_the_model_was_taught_to_read_it(
+    provider: LocalProvider,
+) -> None:
+    """The template in its file adds a system message, unless there is one."""
+    asked = Message("user", "Say hello.")
+    bare = await reply_of(provider, asked, max_tokens=1)
+    told = await reply_of(provider, Message("system", "Hi."), asked, max_tokens=1)
+    assert bare.usage.prompt_tokens > told.usage.prompt_tokens > 10
+
+
 async def test_text_cut_by_the_limit_says_length(provider: LocalProvider) -> None:
     reply = await reply_of(provider, Message("user", "Tell a story."), max_tokens=4)
     assert reply.stop_reason == "length"
