@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from notebook_agents.errors import AgentConfigurationError, ProviderSetupError
 
-__all__ = ["Settings", "get_settings"]
+__all__ = ["Settings", "default_model", "get_settings"]
 
 APPROVE_MODES: tuple[str, ...] = ("ask", "policy", "allow", "deny")
 KEY_NAMES: dict[str, tuple[str, ...]] = {
@@ -30,6 +30,14 @@ URL_NAMES = {
     "llamacpp": "LLAMACPP_BASE_URL",
 }
 """Providers whose base URL may be set, and the variable it stands in."""
+MODEL_NAMES = {
+    "openai": "NOTEBOOK_AGENTS_OPENAI_MODEL",
+    "anthropic": "NOTEBOOK_AGENTS_ANTHROPIC_MODEL",
+    "gemini": "NOTEBOOK_AGENTS_GEMINI_MODEL",
+    "openrouter": "NOTEBOOK_AGENTS_OPENROUTER_MODEL",
+    "huggingface": "NOTEBOOK_AGENTS_HUGGINGFACE_MODEL",
+}
+"""Providers with a model of their own by default, and what may name another."""
 OLLAMA_PORT = 11434
 _NAMES = (
     *("NOTEBOOK_AGENTS_MODEL", "NOTEBOOK_AGENTS_APPROVE", "DEFAULT_PROVIDER"),
@@ -170,16 +178,33 @@ def _ollama_url(host: str) -> str:
     return f"{scheme or 'http'}://{name}{':' if port else ''}{port}/v1"
 
 
-def _environment() -> dict[str, str]:
+def default_model(provider: str) -> str | None:
+    """Read which model to take of a provider where none is named.
+
+    Parameters
+    ----------
+    provider : str
+        Name of the provider.
+
+    Returns
+    -------
+    str or None
+        What the environment says, such as ``NOTEBOOK_AGENTS_OPENAI_MODEL``.
+    """
+    name = MODEL_NAMES.get(provider)
+    return _environment((name,)).get(name) if name else None
+
+
+def _environment(names: Iterable[str] = _NAMES) -> dict[str, str]:
     """Read what is asked for at each request, so no more than that."""
-    return {**_known(_dotenv()), **_known(os.environ)}
+    return {**_known(_dotenv(), names), **_known(os.environ, names)}
 
 
-def _known(values: Mapping[str, str]) -> dict[str, str]:
+def _known(values: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Pick our variables, but for blank ones, so that those hide nothing."""
     return {
         name: value
-        for name in _NAMES
+        for name in names
         if name in values and (value := _unquoted(values[name].strip()))
     }
 

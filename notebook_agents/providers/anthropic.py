@@ -24,6 +24,7 @@ from notebook_agents.providers.anthropic_profile import (
     anthropic_profile,
 )
 from notebook_agents.providers.base import Delta, ModelRequest
+from notebook_agents.providers.lifecycle import warn_of
 from notebook_agents.providers.output_format import OutputMode
 from notebook_agents.providers.shaped import in_words
 from notebook_agents.settings import Settings
@@ -33,6 +34,7 @@ __all__ = ["AnthropicProvider"]
 logger = logging.getLogger(__name__)
 
 HOME = "https://api.anthropic.com"
+DEFAULT_MODEL = "claude-sonnet-5-5"
 VERSION, OLD_VERSION = "2026-10-21", "2023-06-01"
 _NOT_TAKEN = r"\b.*(deprecated|not supported|unsupported|not permitted|cannot|removed)"
 _REFUSED = {
@@ -114,10 +116,11 @@ class AnthropicProvider(HttpProvider):
         if cache not in ("5m", "1h", None):
             message = f'cache is "5m", "1h" or None, not {cache!r}.'
             raise AgentConfigurationError(message)
-        super().__init__(base_url, model or "claude-sonnet-5-5", api_key, **options)
-        self._version = version or (
-            VERSION if self.base_url.startswith(HOME) else OLD_VERSION
-        )
+        super().__init__(base_url, model or DEFAULT_MODEL, api_key, **options)
+        is_home = self.base_url.startswith(HOME)
+        if is_home:
+            warn_of(self.name, self.model, DEFAULT_MODEL, is_described=bool(profile))
+        self._version = version or (VERSION if is_home else OLD_VERSION)
         self._extra_headers = {
             "anthropic-version": self._version,
             **{name.lower(): value for name, value in self._extra_headers.items()},

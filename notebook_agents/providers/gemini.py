@@ -25,6 +25,7 @@ from notebook_agents.providers._service import HttpProvider
 from notebook_agents.providers.base import Delta, ModelRequest
 from notebook_agents.providers.embedding import Purpose, in_batches
 from notebook_agents.providers.gemini_profile import GeminiProfile, gemini_profile
+from notebook_agents.providers.lifecycle import warn_of
 from notebook_agents.providers.output_format import OutputMode
 from notebook_agents.providers.shaped import in_words
 from notebook_agents.settings import Settings
@@ -34,6 +35,7 @@ __all__ = ["GeminiProvider"]
 logger = logging.getLogger(__name__)
 
 HOME = "https://generativelanguage.googleapis.com"
+DEFAULT_MODEL = "gemini-3.8-flash"
 MOST_TEXTS = 100
 """Texts that are embedded by one request."""
 _VERSIONED = re.compile(r"/v\d\w*(/|$)")
@@ -123,8 +125,10 @@ class GeminiProvider(HttpProvider):
         extra_body: Mapping[str, Any] | None = None,
         **options: Unpack[HttpOptions],
     ) -> None:
-        model = (model or "").strip().removeprefix("models/") or "gemini-3.8-flash"
+        model = (model or "").strip().removeprefix("models/") or DEFAULT_MODEL
         super().__init__(base_url, model, api_key, **options)
+        if self.base_url.startswith(HOME):
+            warn_of(self.name, self.model, DEFAULT_MODEL, is_described=bool(profile))
         is_versioned = _VERSIONED.search(urlsplit(self.base_url).path)
         version = "" if is_versioned else api_version.strip("/")
         self._version = f"/{version}" if version else ""

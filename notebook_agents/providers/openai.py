@@ -12,6 +12,7 @@ from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._reading import Reply
 from notebook_agents.providers._responses import ResponsesWire
 from notebook_agents.providers.base import ModelRequest
+from notebook_agents.providers.lifecycle import warn_of
 from notebook_agents.providers.openai_compatible import OpenAICompatibleProvider
 from notebook_agents.providers.profiles import ChatProfile
 from notebook_agents.settings import Settings
@@ -19,6 +20,7 @@ from notebook_agents.settings import Settings
 __all__ = ["OpenAIProvider"]
 
 HOME = "https://api.openai.com/v1"
+DEFAULT_MODEL = "gpt-6-luna"
 
 
 class OpenAIProvider(OpenAICompatibleProvider):
@@ -77,7 +79,7 @@ class OpenAIProvider(OpenAICompatibleProvider):
             raise AgentConfigurationError(message)
         super().__init__(
             base_url,
-            model or "gpt-6-luna",
+            model or DEFAULT_MODEL,
             api_key,
             profile=profile,
             extra_body=extra_body,
@@ -85,6 +87,8 @@ class OpenAIProvider(OpenAICompatibleProvider):
         )
         self.api = api or ("responses" if _is_home(self.base_url) else "chat")
         """The endpoint: ``"responses"`` or ``"chat"``."""
+        if _is_home(self.base_url):
+            warn_of(self.name, self.model, DEFAULT_MODEL, is_described=bool(profile))
         self._responses: ResponsesWire | None = None
         if self.api == "responses":
             self._responses = ResponsesWire(self._extra_body)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers.base import BaseProvider
-from notebook_agents.settings import KEY_NAMES, URL_NAMES, Settings, get_settings
+from notebook_agents.settings import (
+    KEY_NAMES,
+    URL_NAMES,
+    Settings,
+    default_model,
+    get_settings,
+)
 from notebook_agents.spelling import by_name, closest
 
 if TYPE_CHECKING:
@@ -196,7 +202,8 @@ def make_provider(
     """
     name, _, rest = spec.partition(":")
     settings = settings or get_settings()
-    made: object = _factory(spec, settings)(model or rest.strip() or None, settings)
+    model = model or rest.strip() or default_model(_normalized(name))
+    made: object = _factory(spec, settings)(model, settings)
     if not isinstance(made, BaseProvider):
         message = (
             f"The factory of provider {name!r} returned {type(made).__name__}; "
