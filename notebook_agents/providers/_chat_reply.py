@@ -156,7 +156,8 @@ class ChatReply:
         if type(choice) is not dict:
             self._take_usage(mapping(chunk.get("x_groq")))
             return
-        if finish := choice.get("finish_reason"):
+        finish = choice.get("finish_reason")
+        if finish and finish != "null":
             self._finished(finish, chunk)
         self._take_usage(choice)
         delta = choice.get("delta") or choice.get("message")

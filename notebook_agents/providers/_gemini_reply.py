@@ -204,6 +204,8 @@ class GeminiReply:
             for part in mappings(mapping(candidate.get("content")).get("parts")):
                 self._take_part(part, pieces)
             facts = {k: v for k, v in candidate.items() if k != "content" and v}
+            if facts.get("finishReason") == "FINISH_REASON_UNSPECIFIED":
+                del facts["finishReason"]
             self._candidate |= {"index": 0, **facts}
 
     def _take_part(self, part: Mapping[str, Any], pieces: list[Piece]) -> None:

@@ -112,10 +112,16 @@ async def read_reply(exchange: Exchange, reply: Reply) -> AsyncGenerator[Delta, 
                     break
                 for piece in reply.read(decoder.feed(chunk)):
                     yield piece
-            late = await _tail(chunks, decoder, reply)
+            tail = _tail(chunks, decoder, reply)
+            try:
+                async for piece in tail:
+                    yield piece
+            finally:
+                await tail.aclose()
         else:
-            late = reply.read_whole(head + await _rest(chunks))
-        for piece in (*late, *reply.close()):
+            for piece in reply.read_whole(head + await _rest(chunks)):
+                yield piece
+        for piece in reply.close():
             yield piece
     finally:
         await chunks.aclose()
@@ -124,19 +130,30 @@ async def read_reply(exchange: Exchange, reply: Reply) -> AsyncGenerator[Delta, 
 
 async def _tail(
     chunks: AsyncGenerator[bytes, None], decoder: SseDecoder, reply: Reply
-) -> list[Piece]:
+) -> AsyncGenerator[Piece, None]:
     """Read what follows the reply, so that its connection can be used again."""
-    late: list[Piece] = []
-    with contextlib.suppress(TimeoutError, TransportError):
-        async with asyncio.timeout(TAIL_SECONDS):
-            async for chunk in chunks:
-                late += reply.read(decoder.feed(chunk))
-                if decoder.pending > MOST_WHOLE_BYTES:
-                    return late
-    late += _last(decoder.close(), reply)
+    now = asyncio.get_running_loop().time
+    until = now() + TAIL_SECONDS
+    while decoder.pending <= MOST_WHOLE_BYTES:
+        chunk = await _soon(chunks, until)
+        records = decoder.close() if chunk is None else decoder.feed(chunk)
+        pieces = _last(records, reply) if chunk is None else reply.read(records)
+        for piece in pieces:
+            yield piece
+        if chunk is None:
+            break
+        if pieces:  # some say in each event that it is the last one
+            until = now() + TAIL_SECONDS
     if not reply.has_finished():
         raise TransportError(Trouble.CUT)
-    return late
+
+
+async def _soon(chunks: AsyncGenerator[bytes, None], until: float) -> bytes | None:
+    """Give the next bytes, if they come in time and nothing goes wrong any more."""
+    with contextlib.suppress(TimeoutError, TransportError):
+        async with asyncio.timeout_at(until):
+            return await anext(chunks, None)
+    return None
 
 
 def _last(records: Sequence[SseRecord], reply: Reply) -> list[Piece]:

@@ -19,7 +19,7 @@ from notebook_agents.errors import (
 )
 from notebook_agents.providers import OpenAICompatibleProvider
 from notebook_agents.testing import scenario, scenario_names
-from notebook_agents.testing.wire import wire_server
+from notebook_agents.testing.wire import Wait, wire_server
 from tests.providers.services import KEY, WIRES, provider_for
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -115,6 +115,23 @@ async def test_what_is_broken_is_an_error_and_never_an_answer(server, name):
     assert isinstance(caught.value, wanted)
     assert KEY not in str(caught.value)
     assert tools.calls == []
+
+
+@pytest.mark.parametrize(
+    "name", ["chat/finish_in_every_event", "gemini/finish_in_every_piece"]
+)
+async def test_a_reply_that_goes_on_is_read_for_as_long_as_it_does(
+    server, name, monkeypatch
+):
+    """Once it is said to be complete, nothing else is waited for that long."""
+    monkeypatch.setattr("notebook_agents.providers._reading.TAIL_SECONDS", 0.5)
+    begun, *events = scenario(name).reply
+    slowly = [step for event in events[:2] * 4 for step in (event, Wait(0.1))]
+    server.say([begun, *slowly, *events])
+    stream = agent_on(server, name, Tools(), stall_timeout=5).stream("Hi")
+    pieces = [text async for text in stream]
+    assert "".join(pieces) == "Hello." * 5
+    assert len(pieces) > 5
 
 
 RETRIED = [

@@ -217,6 +217,19 @@ def _texts() -> Iterator[Scenario]:
             text=TEXT,
         )
     yield stream(
+        "finish_in_every_event",
+        "Each event says that it is the last one (old servers).",
+        *({**each, "choices": [_ended(each)]} for each in SAID),
+        text=TEXT,
+    )
+    yield stream(
+        "null_in_words",
+        "The reason to end is the word null until there is one.",
+        *({**each, "choices": [_ended(each, "null")]} for each in SAID),
+        delta("stop"),
+        text=TEXT,
+    )
+    yield stream(
         "refusal",
         "The model refuses, in words.",
         delta(refusal="I cannot do that."),
@@ -232,6 +245,10 @@ def _texts() -> Iterator[Scenario]:
         text=TEXT,
         is_well_formed=True,
     )
+
+
+def _ended(piece: Event, finish: str = "stop") -> Event:
+    return {**piece["choices"][0], "finish_reason": finish}
 
 
 def _thoughts() -> Iterator[Scenario]:

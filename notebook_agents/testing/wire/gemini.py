@@ -187,6 +187,22 @@ def _texts() -> Iterator[Scenario]:
         is_well_formed=True,
     )
     yield _stream(
+        "finish_in_every_piece",
+        "Each piece says that it is the last one (older models, gateways).",
+        said({"text": "Hel"}, finish="STOP"),
+        said({"text": "lo."}, finish="STOP"),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
+        "unspecified_finish",
+        "The reason to end is not specified until there is one.",
+        said({"text": "Hel"}, finish="FINISH_REASON_UNSPECIFIED"),
+        said({"text": "lo."}, finish="STOP"),
+        text=TEXT,
+        is_well_formed=True,
+    )
+    yield _stream(
         "signed_text",
         "Signatures on the pieces of a text.",
         said({"text": "Hel", "thoughtSignature": "U0lHMQ=="}),
