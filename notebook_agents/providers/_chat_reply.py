@@ -150,25 +150,26 @@ class ChatReply:
     def _take(self, chunk: Mapping[str, Any], event: str, deltas: list[Piece]) -> None:
         if is_error(chunk, event):
             raise refused(status_of(chunk), chunk, self._service)
-        self._take_usage(chunk)
+        if usage := chunk.get("usage"):
+            self._take_usage(usage)
         choices = chunk.get("choices")
         choice = choices[0] if choices and type(choices) is list else None
         if type(choice) is not dict:
-            self._take_usage(mapping(chunk.get("x_groq")))
+            self._take_usage(mapping(chunk.get("x_groq")).get("usage"))
             return
         finish = choice.get("finish_reason")
         if finish and finish != "null":
             self._finished(finish, chunk)
-        self._take_usage(choice)
+        if usage := choice.get("usage"):
+            self._take_usage(usage)
         delta = choice.get("delta") or choice.get("message")
         if delta and type(delta) is dict:
             self._take_delta(delta, deltas)
         elif (text := choice.get("text")) and type(text) is str:
             self._say(text, deltas)
 
-    def _take_usage(self, part: Mapping[str, Any]) -> None:
-        usage = part.get("usage")
-        if usage and type(usage) is dict:
+    def _take_usage(self, usage: object) -> None:
+        if usage and isinstance(usage, dict):
             self._usage = usage
 
     def _take_delta(self, delta: Mapping[str, Any], deltas: list[Piece]) -> None:
