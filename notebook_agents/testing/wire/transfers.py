@@ -154,7 +154,7 @@ def _odd_events(talk: Talk) -> Told:
     yield (
         "slow",
         "For a while comments are the only sign of life.",
-        streamed(*_between([b": alive\n\n"] * 5, Wait(0.1)), *events),
+        streamed(*_between([b": alive\n\n"] * 10, Wait(0.1)), *events),
     )
     yield (
         "open_at_the_end",
