@@ -43,6 +43,12 @@ class Host(Protocol):
     def namespace(self) -> Mapping[str, Any]:
         """Give the variables of the calling cell, as they are at each look."""
 
+    def began(self, run: Any, agent: Any, approver: Approver | None) -> None:
+        """Take note of a run that the calling cell has begun, and who asks for it."""
+
+    def show(self, run: Any) -> None:
+        """Show a run in the calling cell, also while it goes on."""
+
     def form(self, definition: ToolDefinition) -> object:
         """Give what shows itself as a form to try a tool by hand."""
 

@@ -32,7 +32,9 @@ from notebook_agents.messages import Message
 from notebook_agents.outcome import outcome_of
 from notebook_agents.patience import Patience, guarded
 from notebook_agents.pricing import cost_of
+from notebook_agents.providers.base import model_label
 from notebook_agents.results import AgentResult, T
+from notebook_agents.shown import Shown
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
@@ -58,7 +60,7 @@ KEEP_STOPPED_SECONDS = 2.0
 """How long it may take once the run is being stopped."""
 
 
-class Run(Generic[T]):
+class Run(Shown, Generic[T]):
     """One execution of an agent.
 
     Made by ``agent.start(...)``; it runs on by itself.
@@ -81,6 +83,10 @@ class Run(Generic[T]):
         on_event: OnEvent | None = None,
     ) -> None:
         self.id = turn.origin.run_id
+        self.agent = turn.origin.agent
+        """Name of the agent."""
+        self.model = model_label(turn.provider)
+        """Who was to answer, as ``provider:model``."""
         self.output_type = turn.typed.kind if turn.typed else None
         """The type that the answer shall have; None for plain text."""
         self._turn = turn

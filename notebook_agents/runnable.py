@@ -120,7 +120,7 @@ class Runnable(ABC, Generic[T]):
         if host is None:
             return run_sync(self._run(message, options))
         _settle_in(host, options)
-        return host.wait(self._run(message, options))
+        return host.wait(self._run(message, options, host))
 
     @overload
     def stream(
@@ -159,7 +159,9 @@ class Runnable(ABC, Generic[T]):
         _settle_in(host, options)
         waiter = host.waiter()
         return AgentStream(
-            lambda: on_agent_loop(lambda: self._begin(message, options), waiter),
+            lambda: on_agent_loop(
+                lambda: self._begin_in(host, message, options), waiter
+            ),
             waiter,
         )
 
@@ -195,7 +197,7 @@ class Runnable(ABC, Generic[T]):
             return self._begin(message, options)
         if host is not None:
             _settle_in(host, options)
-        return on_agent_loop(lambda: self._begin(message, options))
+        return on_agent_loop(lambda: self._begin_in(host, message, options))
 
     def start_inside(self, message: Said, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask on behalf of the tool that runs here, and return at once.
@@ -228,10 +230,12 @@ class Runnable(ABC, Generic[T]):
         if host is None:
             return await self._run(message, options)
         _settle_in(host, options)
-        return await host.wait_async(self._run(message, options))
+        return await host.wait_async(self._run(message, options, host))
 
-    async def _run(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
-        run = self._begin(message, options)
+    async def _run(
+        self, message: Prompt, options: AskOptions, host: Host | None = None
+    ) -> AgentResult[Any]:
+        run = self._begin_in(host, message, options)
         try:
             return await run.result()
         except asyncio.CancelledError:
@@ -239,6 +243,14 @@ class Runnable(ABC, Generic[T]):
                 run.cancel()
                 await run.ended()
             raise
+
+    def _begin_in(
+        self, host: Host | None, message: Prompt, options: AskOptions
+    ) -> Run[Any]:
+        run = self._begin(message, options)
+        if host is not None:
+            host.began(run, self, options.get("approver"))
+        return run
 
     @abstractmethod
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:

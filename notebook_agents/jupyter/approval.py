@@ -7,14 +7,23 @@ so the saved notebook holds no widget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
 
 from notebook_agents.approval import NobodyApprover, PendingApproval
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.input_box import InputBox
+from notebook_agents.jupyter.kernel import Cell
+from notebook_agents.jupyter.look import Look
+from notebook_agents.jupyter.output import CellOutput
+from notebook_agents.jupyter.retelling import retell
 from notebook_agents.jupyter.waiting_calls import WaitingCalls, record_of
+from notebook_agents.run import Run
+
+if TYPE_CHECKING:
+    from notebook_agents.jupyter.card import ApprovalCard
 
 __all__ = ["CellApprover"]
 
@@ -39,20 +48,51 @@ class CellApprover:
         self._cell = kernel.this_cell()
         self._input_box = InputBox(self._cell)
         self._waiting: WaitingCalls | None = None
+        self._run: Run[Any] | None = None
+        self._look: Look | None = None
+
+    def attach(self, run: Run[Any], look: Look | None = None) -> None:
+        """Say which run this asks for.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        look : Look, optional
+            How the cell shows it; None if it does not.
+        """
+        self._run, self._look = run, look
+
+    def is_in(self, cell: Cell) -> bool:
+        """Tell whether it asks in this cell."""
+        return bool(self._cell.message == cell.message)
 
     async def ask(self, pending: PendingApproval) -> None:
         """Put the question and leave a record of its answer."""
         self.before_asking()
-        if self.can_ask and kernel.kernel() is not None and kernel.shows_cards():
+        if self.can_ask and kernel.kernel() is not None and self._shows_cards():
             await self._waiting_calls().ask(pending)
             return
         try:
             await (self._input_box if self.can_ask else self._nobody).ask(pending)
         finally:
-            DisplayHandle().display(record_of(pending).bundle(), raw=True)
+            self._output().display(record_of(pending).bundle(), raw=True)
+
+    def _shows_cards(self) -> bool:
+        # Nobody waits for a run in the background, in whatever cell it was begun.
+        is_seen = not kernel.is_captured() or not self._input_box.is_there()
+        return is_seen and kernel.shows_cards()
+
+    def _output(self) -> Any:
+        is_background = self.can_ask and not self._input_box.is_there()
+        return CellOutput(self._cell) if is_background else DisplayHandle()
 
     def _waiting_calls(self) -> WaitingCalls:
         """Give those that are on screen, or new ones once these are decided."""
         if self._waiting is None or not self._waiting.take_more():
-            self._waiting = WaitingCalls(self._cell)
+            self._waiting = WaitingCalls(self._cell, self._retell)
         return self._waiting
+
+    async def _retell(self, card: ApprovalCard, asked: Sequence[str]) -> None:
+        if self._run is not None:
+            await retell(self._run, card, asked=asked, look=self._look)

@@ -3,10 +3,12 @@
 // ever parsed as HTML. Stands on `controls.js`.
 //
 // The kernel keeps `rows` (what is asked), `records` (by the id of a row, what became
-// of it) and `hint`. The rest is said in custom messages. The card says, again and
+// of it), `hint` and, for a page that was loaded again, what came `after`: its `news`
+// as texts, and at the end the outputs that belong in the notebook, those `above` the
+// card and those `instead` of it. The rest is said in custom messages. The card says, again and
 // again until it is acknowledged:
 //
-//   {kind: "ready"}                      a view is on screen
+//   {kind: "ready", page}                a view is on screen, in a page of that name
 //   {kind: "decision", n, id, decision}  a click in the row `id`; `n` is new each time
 //       "allow"    with changes: {argument: text}, of the fields that were edited
 //       "always"   with scope: "tool" or "call"
@@ -32,6 +34,9 @@ const GONE =
   "After a restart, run the cell again.";
 
 const newToken = () => Math.random().toString(36).slice(2);
+// A page that is reloaded, and a notebook that is opened again, load this once more.
+const PAGE = newToken();
+const VIEW = "application/vnd.jupyter.widget-view+json";
 
 // Characters that turn the direction of a text could make it read as another one.
 function visible(text) {
@@ -79,8 +84,7 @@ function answerField(row) {
   const input = element("textarea", "nba-field");
   input.rows = 3;
   node.append(`Answer in place of ${visible(row.tool)}, which is then not run:`, input);
-  const focus = () => input.focus({ preventScroll: true });
-  return { node, focus, text: () => input.value };
+  return { node, focus: () => focusOn(input), text: () => input.value };
 }
 
 // What the session button allows.
@@ -133,7 +137,7 @@ function middle(row, buttons, reason, session) {
     part = isBack ? null : make();
     show();
     if (part) part.focus();
-    else from.focus({ preventScroll: true });
+    else focusOn(from);
   };
   // The form reads from a model; a row has what it needs of one.
   const form = () => argumentForm({ get: (name) => row[name] });
@@ -204,6 +208,16 @@ function isTyping() {
   return Boolean(document.activeElement?.closest?.(fields));
 }
 
+// The focus goes only to a card that is in sight, at least a part of it: a key pressed
+// for something else would otherwise answer a question that nobody has read.
+function whenSeen(node, then) {
+  const observer = new IntersectionObserver((entries) => {
+    observer.disconnect();
+    if (entries.at(-1).isIntersecting) then();
+  });
+  observer.observe(node);
+}
+
 // A second click or a key that is held down was meant for what stood there before.
 function keepFromRepeating(card) {
   const isButton = (event) => event.target.closest?.("button");
@@ -213,6 +227,35 @@ function keepFromRepeating(card) {
   };
   card.addEventListener("click", (event) => event.detail > 1 && isButton(event) && refuse(event), true);
   card.addEventListener("keydown", (event) => event.repeat && isButton(event) && refuse(event), true);
+}
+
+// What came after, in a page that gets no more outputs of the cell.
+function newsPart({ kind, text }) {
+  return element("pre", `nba-${kind === "text" ? "said" : "told"}`, visible(text));
+}
+
+// The same as outputs of the notebook, so that they are shown as ever, and saved.
+// JupyterLab's manager of widgets knows the notebook; where there is none, the texts
+// in the card have to do.
+function putInPlace(model, { id, above, instead }) {
+  const cells = model.widget_manager?.context?.model?.cells;
+  const isCard = (output) => output.data?.[VIEW]?.model_id === id;
+  const isDisplay = (output) => output.output_type === "display_data";
+  for (let index = 0; index < (cells?.length ?? 0); index++) {
+    const outputs = cells.get(index).outputs;
+    const shown = outputs?.toJSON() ?? [];
+    const place = shown.findIndex(isCard);
+    if (place < 0) continue;
+    const made = (data) => ({ output_type: "display_data", metadata: {}, data });
+    const before = shown.slice(0, place);
+    const isKnown = before.filter(isDisplay).length === above.length;
+    const fresh = above.map(made);
+    outputs.fromJSON([
+      ...before.map((each) => (isKnown && isDisplay(each) ? fresh.shift() : each)),
+      ...instead.map(made),
+      ...shown.slice(place + 1).filter((each) => !isDisplay(each)),
+    ]);
+  }
 }
 
 // The nodes of one row.
@@ -269,7 +312,10 @@ function makeCall(row, isToldAlready, { model, isAlive, onClick }) {
     onClick(call);
   };
   call.isFree = () => call.isOpen && !node.disabled;
-  call.focus = () => buttons.deny.focus({ preventScroll: true });
+  call.focus = () => {
+    node.scrollIntoView({ block: "nearest" });
+    focusOn(buttons.deny);
+  };
   call.isAnswering = () => parts.area.mode() === "answered";
   call.deny = () => decide("deny", "Denying…", { reason: parts.reason.value });
   call.allow = () => decide("allow", "Approving…", parts.area.changes());
@@ -320,10 +366,12 @@ function buildCard() {
   const news = element("p", "nba-news");
   news.setAttribute("aria-live", "polite");
   const hint = element("p", "nba-hint");
+  const after = element("div", "nba-after");
+  after.setAttribute("aria-live", "polite");
   top.append(head, bar);
   all.append(top, list);
-  card.append(all, news, hint);
-  return { card, all, title, buttons, head, bar, list, news, hint, time: countdown() };
+  card.append(all, news, hint, after);
+  return { card, all, title, buttons, head, bar, list, news, hint, after, time: countdown() };
 }
 
 function render({ model, el }) {
@@ -365,9 +413,12 @@ function render({ model, el }) {
     card.classList.toggle("nba-many", isMany);
     card.classList.toggle("nba-mixed", agents.size > 1);
     const who = element("strong", "", agents.size > 1 ? "" : visible([...agents].join("")));
-    view.title.replaceChildren(who, `${who.textContent && ": "}${count} for your answer`);
+    const said = open ? `${count} for your answer` : `${calls.length} calls, answered`;
+    card.classList.toggle("nba-over", open === 0);
+    view.title.replaceChildren(who, `${who.textContent && ": "}${said}`);
     card.setAttribute("aria-label", isMany ? count : `Approval for ${calls[0]?.row.tool}`);
     buttons.denyAll.hidden = buttons.allowAll.hidden = open < 2;
+    buttons.stop.hidden = open === 0;
     const place = isMany || !calls.length ? view : calls[0];
     if (time.node.parentNode !== place.head) place.head.append(time.node);
     if (buttons.stop.parentNode !== place.bar) place.bar.append(buttons.stop);
@@ -377,7 +428,6 @@ function render({ model, el }) {
     const index = calls.indexOf(from);
     const next = [...calls.slice(index), ...calls].find((call) => call.isFree());
     next?.focus();
-    next?.node.scrollIntoView({ block: "nearest" });
   };
   const onClick = (call) => {
     refresh();
@@ -402,10 +452,18 @@ function render({ model, el }) {
       const focused = focusedIn(call.node);
       call.settle(records[call.row.id]);
       if (focused?.matches("button")) moveOn(call);
-      else if (focused) call.node.firstChild.focus({ preventScroll: true });
+      else if (focused) focusOn(call.node.firstChild);
     }
     arrange();
     refresh();
+  };
+
+  const showAfter = () => {
+    const after = model.get("after") ?? {};
+    if (!after.news) return;
+    view.hint.textContent = after.hint;
+    view.after.replaceChildren(...after.news.map(newsPart));
+    if (after.instead) putInPlace(model, after);
   };
 
   buttons.denyAll.onclick = () => free().forEach((call) => call.deny());
@@ -429,23 +487,24 @@ function render({ model, el }) {
   addRows();
   settle();
   el.append(card);
+  showAfter();
   model.on("msg:custom", listen);
   model.on("change:rows", addRows);
   model.on("change:records", settle);
+  model.on("change:after", showAfter);
   keepFromRepeating(card);
   const releaseKeys = keepKeys(card);
 
-  say({ kind: "ready" });
-  requestAnimationFrame(() => {
-    // What comes from the background must not get in the way of other work.
-    if (!isTyping() && !model.get("hint")) free()[0]?.focus();
-  });
+  say({ kind: "ready", page: PAGE });
+  // What comes from the background must not get in the way of other work.
+  if (!model.get("hint")) whenSeen(card, () => !isTyping() && free()[0]?.focus());
   return () => {
     alive = false;
     time.stop();
     model.off("msg:custom", listen);
     model.off("change:rows", addRows);
     model.off("change:records", settle);
+    model.off("change:after", showAfter);
     releaseKeys();
   };
 }

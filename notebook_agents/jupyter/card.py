@@ -38,6 +38,8 @@ class ApprovalCard(anywidget.AnyWidget):
     records: Any = traitlets.Dict().tag(sync=True)
     """What became of the rows that have been decided, by identifier."""
     hint = traitlets.Unicode().tag(sync=True)
+    after: Any = traitlets.Dict().tag(sync=True)
+    """What came after, for a page that gets no more outputs of the cell."""
 
     def __init__(self, requests: Sequence[ApprovalRequest], hint: str = "") -> None:
         self._calls = [_call(request) for request in requests]

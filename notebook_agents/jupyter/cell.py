@@ -8,6 +8,7 @@ from typing import Any
 from notebook_agents.agent import Agent
 from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter.approval import CellApprover
+from notebook_agents.jupyter.begun import note_begun
 from notebook_agents.jupyter.formats import AnswerFormat, Formatted
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.renderer import CellRenderer
@@ -68,6 +69,8 @@ async def show_run(
     """
     run = agent.start(prompt, approver=approver, **options)
     owner.last_run = run
+    approver.attach(run, look)
+    note_begun(run, owner, approver)
     note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
     renderer = CellRenderer(
         agent=agent.name, model=agent.model_label, note=note, look=look

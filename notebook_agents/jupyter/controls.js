@@ -18,6 +18,12 @@ function button(kind, label) {
   return node;
 }
 
+// What has the focus is on screen.
+function focusOn(node) {
+  node.focus({ preventScroll: true });
+  node.scrollIntoView({ block: "nearest" });
+}
+
 function control(field) {
   if (field.kind === "choice") {
     const select = element("select", "nba-field");
@@ -71,7 +77,7 @@ function argumentForm(model) {
     const isNamed = ({ name }) => error.startsWith(`${name}:`) || error.includes(`'${name}'`);
     const named = inputs.find(isNamed);
     for (const each of inputs) each.input.ariaInvalid = String(each === named);
-    (named ?? inputs[0]).input.focus({ preventScroll: true });
+    focusOn((named ?? inputs[0]).input);
   };
   return { node, changes, focus };
 }

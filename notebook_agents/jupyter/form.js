@@ -85,7 +85,7 @@ function render({ model, el }) {
     const cell = el.closest(".jp-Cell.jp-mod-active");
     if (!cell || el.closest(".jp-mod-editMode")) return;
     if (hasFields) form.focus();
-    else run.focus({ preventScroll: true });
+    else focusOn(run);
   });
   return () => {
     alive = false;

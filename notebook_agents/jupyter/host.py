@@ -17,9 +17,11 @@ from notebook_agents.waiting import Waiter
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from notebook_agents.approval import Approver
     from notebook_agents.jupyter.approval import CellApprover
     from notebook_agents.jupyter.form import ToolForm
     from notebook_agents.results import AgentResult
+    from notebook_agents.run import Run
     from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["JupyterHost", "RunStopped"]
@@ -135,6 +137,22 @@ class JupyterHost:
     def namespace(self) -> Mapping[str, Any]:
         """Give the variables of the notebook, as they are at each look."""
         return NotebookVariables(kernel.shell())
+
+    def began(self, run: Run[Any], agent: Any, approver: Approver | None) -> None:
+        """Take note of a run that the calling cell has begun, and who asks for it."""
+        from notebook_agents.jupyter.approval import CellApprover
+        from notebook_agents.jupyter.begun import note_begun
+
+        mine = approver if isinstance(approver, CellApprover) else None
+        if mine is not None:
+            mine.attach(run)
+        note_begun(run, agent, mine)
+
+    def show(self, run: Run[Any]) -> None:
+        """Show a run in the calling cell, also while it goes on."""
+        from notebook_agents.jupyter.showing import show_here
+
+        show_here(run)
 
     def form(self, definition: ToolDefinition) -> ToolForm:
         """Give a form to try a tool by hand.

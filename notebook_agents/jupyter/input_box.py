@@ -24,6 +24,7 @@ from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import arguments_text, clean, shortened
 from notebook_agents.jupyter.kernel import Cell
+from notebook_agents.jupyter.output import CellOutput
 from notebook_agents.jupyter.prompt import input_until
 from notebook_agents.sync import cell_waiter
 from notebook_agents.waiting import Waiter
@@ -93,7 +94,7 @@ class InputBox:
         waiter = cell_waiter()
         if waiter is None or not self.is_there():
             call = f"{pending.request.agent} asks to run {_call(pending.request)}."
-            print(f"{_noted(pending.request, call)} {kernel.how_to_answer()}")  # noqa: T201
+            self._say(f"{_noted(pending.request, call)} {kernel.how_to_answer()}")
             await pending.wait()
             return
         if all(each.decision for each in self._calls):
@@ -107,6 +108,12 @@ class InputBox:
                     await asyncio.wait_for(pending.wait(), SETTLE_SECONDS)
             if pending.decision is None:
                 await _Dialog(waiter, pending, self._calls).hold()
+
+    def _say(self, text: str) -> None:
+        if kernel.kernel() is None:
+            print(text)  # noqa: T201 - in a terminal
+        else:  # the cell has ended, and its output may be captured
+            CellOutput(self._cell).display({"text/plain": text}, raw=True)
 
 
 class _Dialog:

@@ -16,7 +16,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any
@@ -30,12 +30,12 @@ __all__ = [
     "free_comm",
     "how_to_answer",
     "interrupts",
+    "is_captured",
     "is_cell_task",
     "kernel",
     "on_interrupt",
     "pump",
     "shell",
-    "show",
     "shows_cards",
     "this_cell",
 ]
@@ -82,30 +82,6 @@ def cell_key() -> str | None:
     cell = (parent or {}).get("metadata", {}).get("cellId")
     # Copies of a notebook share the identifiers of their cells.
     return f"{os.environ.get('JPY_SESSION_NAME', '')}#{cell}" if cell else None
-
-
-def show(handle: Any, bundle: Mapping[str, Any], *, cell: Cell | None = None) -> None:
-    """Display something in the cell that runs, or in one that has ended.
-
-    Parameters
-    ----------
-    handle : DisplayHandle
-        Updates it later.
-    bundle : mapping
-        By MIME type.
-    cell : Cell, optional
-        Which cell, if it may have ended.
-    """
-    here = kernel()
-    if cell is None or not _is_ipykernel_6(here):
-        handle.display(bundle, raw=True)  # the context says in which cell
-        return
-    # There, a display goes to whatever the kernel was told last.
-    publisher = shell().display_pub
-    shown = {"display_id": handle.display_id}
-    content = {"data": dict(bundle), "metadata": {}, "transient": shown}
-    message = publisher.session.msg("display_data", content, parent=cell.message)
-    publisher.session.send(publisher.pub_socket, message, ident=publisher.topic)
 
 
 def how_to_answer() -> str:
@@ -166,12 +142,15 @@ def _cell_task() -> asyncio.Task[Any] | None:
 
 
 def shows_cards() -> bool:
-    """Tell whether a widget can be made, and is shown and not captured."""
+    """Tell whether a widget can be made."""
+    return importlib.util.find_spec("anywidget") is not None
+
+
+def is_captured() -> bool:
+    """Tell whether the cell that runs keeps its output to itself (``%%capture``)."""
     from IPython.core.displaypub import CapturingDisplayPublisher
 
-    if isinstance(shell().display_pub, CapturingDisplayPublisher):
-        return False  # %%capture
-    return importlib.util.find_spec("anywidget") is not None
+    return isinstance(shell().display_pub, CapturingDisplayPublisher)
 
 
 @contextlib.contextmanager

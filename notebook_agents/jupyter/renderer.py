@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 from IPython.display import DisplayHandle
@@ -33,7 +34,7 @@ from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 from notebook_agents.run import Run
 
-__all__ = ["CellRenderer"]
+__all__ = ["HEADER", "CellRenderer"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ CHARACTERS_PER_SECOND = 100_000
 """How much open text is sent again in a second, as far as rounds can wait."""
 SECONDS_BETWEEN_CLOCKS = 1.0
 
-_HEADER = "header"
+HEADER = "header"
+"""Name of the line on top."""
 _QUIET_PARTS = ("text:", "notice:")
 
 _State = Literal["running", "waiting", "done", "failed", "cancelled"]
@@ -60,17 +62,32 @@ class CellRenderer:
         Anything else to say there.
     look : Look, optional
         How the run is shown.
+    make_output : callable, optional
+        ``(name of a part) -> output``, which is used like a ``DisplayHandle``;
+        such a handle when left out.
+    is_alone : bool, default False
+        Whether nobody else leaves records of what was decided, and tells how the
+        run failed.
     """
 
     def __init__(
-        self, *, agent: str, model: str, note: str = "", look: Look | None = None
+        self,
+        *,
+        agent: str,
+        model: str,
+        note: str = "",
+        look: Look | None = None,
+        make_output: Callable[[str], Any] | None = None,
+        is_alone: bool = False,
     ) -> None:
         self._look = look or Look()
+        self._make_output = make_output or (lambda _: DisplayHandle())
+        self._is_alone = is_alone
         self._names = {"agent": agent, "model": model, "note": note}
         self._transcript = Transcript(self._look)
-        self._displays: dict[str, DisplayHandle] = {}
+        self._displays: dict[str, Any] = {}
         self._objects: dict[str, dict[str, Any]] = {}
-        self._stale: dict[str, None] = {_HEADER: None}
+        self._stale: dict[str, None] = {HEADER: None}
         self._shown_elsewhere: set[str] = set()
         self._unshowable: set[str] = set()
         self._asked: set[str] = set()
@@ -84,6 +101,17 @@ class CellRenderer:
         self._timer: asyncio.TimerHandle | None = None
         self._flush()
 
+    def watch(self, run: Run) -> None:
+        """Say what to show, and show what there is of it by now.
+
+        Parameters
+        ----------
+        run : Run
+            What to show.
+        """
+        self._run = run
+        self.catch_up()
+
     async def follow(self, run: Run) -> None:
         """Show a run until it ends.
 
@@ -92,7 +120,7 @@ class CellRenderer:
         run : Run
             What to show.
         """
-        self._run = run
+        self.watch(run)
         clock = asyncio.create_task(self._keep_time())
         try:
             async for _ in run.events():
@@ -102,7 +130,7 @@ class CellRenderer:
             logger.exception("the run could not be shown to its end")
         finally:
             clock.cancel()
-            self._stale[_HEADER] = None
+            self._stale[HEADER] = None
             self._flush()
 
     def catch_up(self) -> None:
@@ -146,7 +174,7 @@ class CellRenderer:
         changed = self._transcript.apply(event)
         if isinstance(event, RetryEvent) and event.model:
             self._names["model"] = event.model
-            self._stale[_HEADER] = None
+            self._stale[HEADER] = None
         if isinstance(event, ApprovalRequestedEvent):
             self._asked.add(event.request["id"])
             self._waiting.add(event.request["id"])
@@ -156,13 +184,15 @@ class CellRenderer:
         state = self._state_after(event)
         if state != self._state:
             self._state = state
-            self._stale[_HEADER] = None
+            self._stale[HEADER] = None
         if isinstance(event, ObservationEvent) and event.bundle:
             key = f"object:{event.seq}"
             self._objects[key] = {"text/plain": "", **event.bundle}
             self._stale[key] = None
 
     def _is_said_elsewhere(self, event: Event) -> bool:
+        if self._is_alone:
+            return False
         if isinstance(event, ApprovalResultEvent):
             # Whoever asked has left a record of the answer already.
             return event.request_id in self._asked
@@ -216,7 +246,7 @@ class CellRenderer:
             bundle = encodable(self._bundle(key))
             display = self._displays.get(key)
             if display is None:
-                display = DisplayHandle()
+                display = self._make_output(key)
                 display.display(bundle, raw=True)
                 self._displays[key] = display
             else:
@@ -227,7 +257,7 @@ class CellRenderer:
             self._unshowable.add(key)
 
     def _bundle(self, key: str) -> dict[str, Any]:
-        if key == _HEADER:
+        if key == HEADER:
             return self._header_bundle()
         if key not in self._objects:
             return self._transcript.bundle(key)
@@ -240,7 +270,7 @@ class CellRenderer:
     async def _keep_time(self) -> None:
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_CLOCKS)
-            self._stale[_HEADER] = None
+            self._stale[HEADER] = None
             self._flush_soon()
 
     def _header_bundle(self) -> dict[str, str]:

@@ -2,6 +2,10 @@
 
 The card counts only once a view of it has said that it is ready: then clicks
 will arrive too. Where none does within three seconds, the input box asks instead.
+
+A page that is reloaded shows the card again, but no more outputs of the cell. So
+the card stays there for as long as the run, asks what comes later too, and is told
+what becomes of it.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
@@ -24,6 +28,7 @@ from notebook_agents.jupyter._words import encodable
 from notebook_agents.jupyter.clicks import decision_of
 from notebook_agents.jupyter.input_box import InputBox
 from notebook_agents.jupyter.kernel import Cell
+from notebook_agents.jupyter.output import CellOutput
 from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.sync import cell_waiter
 from notebook_agents.waiting import WaiterGone
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
     from notebook_agents.jupyter.card import ApprovalCard
 
 __all__ = ["WaitingCalls", "record_of"]
+
+Retell = Callable[["ApprovalCard", Sequence[str]], Coroutine[Any, Any, None]]
 
 READY_SECONDS = 3.0
 """How long a card may take to say that it is on screen."""
@@ -46,9 +53,11 @@ class WaitingCalls:
     ----------
     cell : Cell
         Where they belong.
+    retell : callable
+        ``(card, what it asks) -> coroutine`` that tells it what becomes of the run.
     """
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, retell: Retell) -> None:
         waiter = cell_waiter()
         self._cell = cell
         self._input_box = InputBox(cell)
@@ -57,18 +66,24 @@ class WaitingCalls:
         # this waits in the background.
         self._blocks = self._is_background or (waiter and waiter.loop) is None
         self._loop = asyncio.get_running_loop()
-        self._output = DisplayHandle()
+        self._output = self._new_output()
+        self._is_on_screen = False
+        self._retell = retell
+        self._retelling: asyncio.Task[None] | None = None
+        self._pages: set[str] = set()
         self._card: ApprovalCard | None = None
         self._all: list[PendingApproval] = []
         self._open: dict[str, PendingApproval] = {}
         self._records: dict[str, ApprovalRecord] = {}
         self._shown = 0
+        self._settled = 0
         self._ready = asyncio.Event()
         self._trying: asyncio.Task[bool] | None = None
 
     def take_more(self) -> bool:
-        """Tell whether another call may join: some wait, and on the same loop."""
-        return bool(self._open) and self._loop is asyncio.get_running_loop()
+        """Tell whether another call may join: the card is there, on the same loop."""
+        is_there = bool(self._open) or self._retelling is not None
+        return is_there and self._loop is asyncio.get_running_loop()
 
     async def ask(self, pending: PendingApproval) -> None:
         """Put one question, wait for its answer, and leave a record of it.
@@ -101,15 +116,16 @@ class WaitingCalls:
             self._card = ApprovalCard(new, hint if self._is_background else "")
             self._free()
             self._card.on_msg(self._on_message)
-            self._display(self._card.bundle())
         elif new:
             self._card.add(new)
             self._say({"kind": "time", **self._left()})
+        if not self._is_on_screen:
+            self._is_on_screen = True
+            self._output.display(self._card.bundle(), raw=True)
         self._shown += len(new)
 
-    def _display(self, bundle: Mapping[str, Any]) -> None:
-        cell = self._cell if self._is_background else None
-        kernel.show(self._output, bundle, cell=cell)
+    def _new_output(self) -> Any:
+        return CellOutput(self._cell) if self._is_background else DisplayHandle()
 
     def _close(self, pending: PendingApproval) -> None:
         """Put the record of a call in its place; the last one ends the card."""
@@ -124,14 +140,24 @@ class WaitingCalls:
     def _end(self) -> None:
         if self._trying is not None:
             self._trying.cancel()
-        bundles = [self._records[each.request.id].bundle() for each in self._all]
+        asked, self._settled = self._all[self._settled :], len(self._all)
+        bundles = [self._records[each.request.id].bundle() for each in asked]
         markup = "".join(each["text/html"] for each in bundles)
         plain = "\n".join(each["text/plain"] for each in bundles)
+        show = self._output.update if self._is_on_screen else self._output.display
+        show(bundle_of(markup, plain), raw=True)
         if self._card is None:
-            self._display(bundle_of(markup, plain))
-        else:
-            self._output.update(bundle_of(markup, plain), raw=True)
+            return
+        if self._retelling is None:
             self._card.close()
+            return
+        # A page that did not see the output change has the card still.
+        self._card.records = self._lines()
+        self._output, self._is_on_screen = self._new_output(), False
+        self._trying = None
+
+    def _lines(self) -> dict[str, Any]:
+        return {key: encodable(each.line()) for key, each in self._records.items()}
 
     async def _can_click(self) -> bool:
         """Find out for all, so that they go on at the same moment."""
@@ -169,10 +195,18 @@ class WaitingCalls:
         said = content if isinstance(content, dict) else {}
         self._answer("ack", said, of=said.get("kind"))
         if said.get("kind") == "ready":
+            page = str(said.get("page", ""))
             with contextlib.suppress(RuntimeError):  # the run's loop has been closed
-                self._loop.call_soon_threadsafe(self._ready.set)
+                self._loop.call_soon_threadsafe(self._shown_on, page)
         elif said.get("kind") == "decision":
             self._decide(said)
+
+    def _shown_on(self, page: str) -> None:
+        self._ready.set()
+        self._pages.add(page)
+        if len(self._pages) > 1 and self._retelling is None and self._card is not None:
+            asked = [each.request.id for each in self._all]
+            self._retelling = asyncio.create_task(self._retell(self._card, asked))
 
     def _decide(self, said: Mapping[str, Any]) -> None:
         pending = self._meant(said)

@@ -1,0 +1,67 @@
+"""The runs that cells of this kernel have begun, and who asks for each."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from notebook_agents.ledger import Ledger
+from notebook_agents.run import Run
+
+if TYPE_CHECKING:
+    from notebook_agents.jupyter.approval import CellApprover
+
+__all__ = ["approver_of", "note_begun", "runs_at_work"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    ledger: Ledger | None
+    """That of its agent, which variants of an agent share."""
+    approver: CellApprover | None
+
+
+# Of the kernel and not of a host: there is one before the extension is loaded, too.
+_begun: weakref.WeakKeyDictionary[Run[Any], _Begun] = weakref.WeakKeyDictionary()
+
+
+def note_begun(run: Run[Any], agent: Any, approver: CellApprover | None) -> None:
+    """Remember a run for as long as it is there.
+
+    Parameters
+    ----------
+    run : Run
+        What a cell has begun.
+    agent : Agent
+        Whose run it is.
+    approver : CellApprover or None
+        Who asks for it; None if that is no cell.
+    """
+    _begun[run] = _Begun(getattr(agent, "ledger", None), approver)
+
+
+def approver_of(run: Run[Any]) -> CellApprover | None:
+    """Give who asks for a run in its cell, if somebody does."""
+    begun = _begun.get(run)
+    return None if begun is None else begun.approver
+
+
+def runs_at_work(agent: Any = None) -> list[Run[Any]]:
+    """List the runs that have not ended.
+
+    Parameters
+    ----------
+    agent : Agent, optional
+        Whose; all when left out.
+
+    Returns
+    -------
+    list of Run
+        In the order in which they were begun.
+    """
+    return [
+        run
+        for run, begun in list(_begun.items())
+        if not run.is_done and (agent is None or begun.ledger is agent.ledger)
+    ]

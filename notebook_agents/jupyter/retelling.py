@@ -1,0 +1,163 @@
+"""What a page that was reloaded is told of a run.
+
+Such a page gets no more outputs of a cell that ran before, for it does not follow
+that cell any more. Its card is still there, so the card is told: in words as it
+happens, and at the end the outputs themselves, which the page then puts into the
+notebook in the place of the card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from notebook_agents.jupyter import kernel
+from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter.look import Look
+from notebook_agents.jupyter.renderer import HEADER, CellRenderer
+from notebook_agents.run import Run
+
+if TYPE_CHECKING:
+    from notebook_agents.jupyter.card import ApprovalCard
+
+__all__ = ["retell"]
+
+
+async def retell(
+    run: Run[Any], card: ApprovalCard, *, asked: Sequence[str], look: Look | None
+) -> None:
+    """Tell a card what becomes of a run, until it ends.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    card : ApprovalCard
+        What is on the page.
+    asked : sequence of str
+        The identifiers of what the card asks.
+    look : Look or None
+        How the cell shows the run; None if it does not.
+    """
+    story = _Story(run, card, {f"approval:{each}" for each in asked}, look)
+    renderer = CellRenderer(
+        agent=run.agent,
+        model=run.model,
+        look=look,
+        make_output=story.part,
+        is_alone=True,
+    )
+    renderer.watch(run)
+    story.begin()
+    await renderer.follow(run)
+    story.end()
+
+
+class _Part:
+    """Takes what would be an output of the cell."""
+
+    def __init__(self, story: _Story) -> None:
+        self._story = story
+        self.bundle: Mapping[str, Any] = {}
+
+    def display(self, bundle: Mapping[str, Any], *, raw: bool) -> None:
+        assert raw  # noqa: S101 - as a DisplayHandle of the renderer's
+        self.bundle = dict(bundle)
+        self._story.changed()
+
+    update = display
+
+
+class _Story:
+    """The parts of a run, and which of them the page has not seen."""
+
+    def __init__(
+        self,
+        run: Run[Any],
+        card: ApprovalCard,
+        records: set[str],
+        look: Look | None,
+    ) -> None:
+        self._run = run
+        self._card = card
+        self._records = records
+        self._is_shown = look is not None
+        self._parts: dict[str, _Part] = {}
+        self._seen: dict[str, str] = {}
+        """What stood above the card when the page was loaded again."""
+        self._loop = asyncio.get_running_loop()
+        self._is_due = False
+
+    def part(self, key: str) -> _Part:
+        """Make the next part."""
+        part = self._parts[key] = _Part(self)
+        return part
+
+    def begin(self) -> None:
+        """Note what stands above the card by now."""
+        self._seen = {key: _plain(part) for key, part in self._parts.items()}
+
+    def changed(self) -> None:
+        """Tell the card, once for all parts of a round."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._tell)
+
+    def end(self) -> None:
+        """Give the card the outputs that belong in the notebook."""
+        before = self._above()
+        first = len(before) if self._is_shown else 0
+        bundles = {key: part.bundle for key, part in self._parts.items()}
+        kept = [each for key, each in bundles.items() if key in before]
+        new = [each for key, each in bundles.items() if key not in before]
+        self._say(
+            id=self._card.model_id,
+            above=kept[:first],
+            instead=[each for each in new if any(each.values())],
+        )
+
+    def _tell(self) -> None:
+        self._is_due = False
+        self._say()
+
+    def _say(self, **outputs: Any) -> None:
+        news = [
+            {"kind": key.partition(":")[0], "text": _plain(part)}
+            for key, part in self._parts.items()
+            if self._is_news(key, _plain(part))
+        ]
+        self._card.after = encodable({"news": news, "hint": self._hint(), **outputs})
+
+    def _is_news(self, key: str, text: str) -> bool:
+        if key in self._records:
+            return False  # it stands in the card already
+        return key == HEADER or bool(text and text != self._seen.get(key))
+
+    def _above(self) -> list[str]:
+        """Name the parts that the cell showed before it asked."""
+        above = []
+        for key in self._seen:
+            if key in self._records:
+                break
+            above.append(key)
+        return above
+
+    def _hint(self) -> str:
+        return (
+            "This page was reloaded, so what the cell goes on to show is told here. "
+            f"{_how_to_see(self._run)} shows all of it in another cell."
+        )
+
+
+def _plain(part: _Part) -> str:
+    return str(part.bundle.get("text/plain", ""))
+
+
+def _how_to_see(run: Run[Any]) -> str:
+    """Say how the run is shown again, by the variable that holds its agent."""
+    variables = dict(kernel.shell().user_ns)
+    for name, value in variables.items():
+        if not name.startswith("_") and getattr(value, "last_run", None) is run:
+            return f"{name}.last_run"
+    return "last_run of the agent"
