@@ -14,6 +14,7 @@ from typing import Any
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
 from notebook_agents.budget import spend_like
 from notebook_agents.decisions import StopRequested, said_with, scope_of
+from notebook_agents.enclosing import tell_like
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -216,6 +217,7 @@ async def _get_ready(
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none(prepared.place)
     ask_like(turn.consent.approver)
+    tell_like(turn.decided_within)
     name_like(turn.around.variables)
     if turn.meter is not None:
         spend_like(turn.meter)

@@ -140,15 +140,19 @@ class Ledger:
         """The fields of `Totals`, by model; a value for each run takes longer."""
         self._runs: deque[RunFacts] = deque(maxlen=MOST_RUNS)
 
-    def add(self, result: AgentResult[Any]) -> None:
+    def add(self, result: AgentResult[Any], *, requests: int) -> None:
         """Write down one run.
 
         Parameters
         ----------
         result : AgentResult
             Its outcome, good or not.
+        requests : int
+            The model calls that were sent; a run without any took nothing.
         """
-        counts, facts = _counts(result), RunFacts.of(result)
+        if not requests:
+            return
+        counts, facts = _counts(result, requests), RunFacts.of(result)
         for ledger in (self, _PROCESS):
             ledger._add(result.model, counts)  # noqa: SLF001 - of the same class
         with self._lock:
@@ -191,11 +195,11 @@ def process_totals() -> dict[str, Totals]:
     return _PROCESS.totals()
 
 
-def _counts(result: AgentResult[Any]) -> dict[str, float]:
+def _counts(result: AgentResult[Any], requests: int) -> dict[str, float]:
     """Count one run; its cost only where that is known."""
     counts = {
         "runs": 1,
-        "model_calls": result.steps,
+        "model_calls": requests,
         "tool_calls": len(result.tool_calls),
         "prompt_tokens": result.prompt_tokens,
         "completion_tokens": result.completion_tokens,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from notebook_agents import checks
 from notebook_agents.agent import Agent
 from notebook_agents.delegation import brief, delegated
+from notebook_agents.errors import ToolRetry
 from notebook_agents.history.budget import HistoryBudget
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.spelling import by_name
@@ -115,7 +116,8 @@ class Orchestrator(Agent):
         member = self.sub_agents.get(agent_name)
         if member is None:
             known = ", ".join(self.sub_agents)
-            return f"There is no member {agent_name!r}. Members: {known}."
+            message = f"There is no member {agent_name!r}. Members: {known}."
+            raise ToolRetry(message)
         on_event = self._on_event
         tell = None
         if on_event is not None:

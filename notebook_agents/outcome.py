@@ -65,7 +65,7 @@ def outcome_of(
         cost=cost,
         steps=turn.step,
         tool_calls=tool_calls_of(told),
-        approvals=approvals_of(told),
+        approvals=turn.decided(approvals_of(told)),
         errors=[*errors_of(told), *errors],
         stop_reason=turn.stop_reason,
         is_blocked=turn.stop_reason == "blocked",

@@ -374,6 +374,7 @@ def approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     }
     return [
         {
+            "agent": event.agent,
             "tool": event.tool,
             "args": dict(event.args),
             "asked": dict(asked.get(event.request_id, event.args)),

@@ -318,7 +318,7 @@ class Run(Shown, Generic[T]):
             cost=cost,
             seconds=time.monotonic() - self._began,
         )
-        self._turn.ledger.add(self._result)
+        self._turn.ledger.add(self._result, requests=self._turn.requests(error))
         if isinstance(error, WITH_RESULT):
             error.result = self._result
         # As at the other limits, nothing is raised where a budget is used up.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.consent import Consent
+from notebook_agents.enclosing import Decided, decided_around
+from notebook_agents.errors import AgentProviderError, RunCancelledError
 from notebook_agents.events import Event, Origin
 from notebook_agents.guardrails.guard import NO_GUARDS, Guards
 from notebook_agents.history.pipeline import History
@@ -129,8 +131,11 @@ class Turn:
         default_factory=lambda: defaultdict(int), init=False
     )
     """How often the model was told to try a tool again."""
+    decided_within: Decided = field(default_factory=list, init=False)
+    """What was decided in runs of agents that its tools asked."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
+    _decided_around: Decided | None = field(default_factory=decided_around, init=False)
     _stored: Sequence[Message] = field(default=(), init=False)
     _call_ids: set[str] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(
@@ -178,6 +183,43 @@ class Turn:
             self.usage if kind.counts_tokens else _UNCOUNTED,
             **fields,
         )
+
+    def requests(self, error: Exception | None) -> int:
+        """Count the model calls that were sent, also the last one without a reply.
+
+        Parameters
+        ----------
+        error : Exception or None
+            Why the turn ended, if it was no answer.
+
+        Returns
+        -------
+        int
+            0 for a turn that was refused before.
+        """
+        answered = len(self.model_calls)
+        if self.step == answered:
+            return answered
+        is_sent = isinstance(error, AgentProviderError | RunCancelledError)
+        return answered + bool(self.pieces or (is_sent and not self.is_spent()))
+
+    def decided(self, rows: Decided) -> Decided:
+        """Add what was decided within its tools, and tell the run around it.
+
+        Parameters
+        ----------
+        rows : list of dict
+            What was decided about its own calls.
+
+        Returns
+        -------
+        list of dict
+            All of it, in the order of time.
+        """
+        everything = sorted([*rows, *self.decided_within], key=lambda row: row["at"])
+        if self._decided_around is not None:
+            self._decided_around.extend(everything)
+        return everything
 
     def is_spent(self) -> bool:
         """Whether a limit of its budget ends the turn."""

@@ -85,6 +85,7 @@ async def test_a_decision_is_part_of_the_result():
     (row,) = result.approvals
     assert time.time() - row.pop("at") < 60
     assert row == {
+        "agent": "agent",
         "tool": "risky",
         "args": {},
         "asked": {},

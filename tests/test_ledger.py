@@ -96,7 +96,7 @@ def test_threads_do_not_lose_a_run():
 
     def work():
         for _ in range(each):
-            ledger.add(result)
+            ledger.add(result, requests=1)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -109,7 +109,7 @@ def test_threads_do_not_lose_a_run():
 def test_a_ledger_does_not_grow_without_end():
     ledger = Ledger()
     for number in range(2000):
-        ledger.add(AgentResult(answer=str(number), model="m"))
+        ledger.add(AgentResult(answer=str(number), model="m"), requests=1)
     assert len(ledger.runs()) < 1000
     assert ledger.runs()[-1].answer == "1999"
     assert ledger.totals()["m"].runs == 2000

@@ -9,6 +9,7 @@ import pytest
 from notebook_agents import (
     Agent,
     Allow,
+    Deny,
     Orchestrator,
     ScriptedProvider,
     call,
@@ -37,7 +38,9 @@ async def test_what_a_member_says_is_the_result_of_the_call():
 async def test_a_member_that_is_not_there_is_said_in_the_result():
     result = await team(delegate("cook", "soup"), "Done.").run("Go")
     said = result.tool_calls[0]["content"]
-    assert said == "There is no member 'cook'. Members: poet."
+    assert said.startswith("There is no member 'cook'. Members: poet.")
+    (event,) = [each for each in result.events if each.event == "observation"]
+    assert event.status == "failed"
 
 
 async def test_a_member_that_fails_is_an_error_the_model_can_react_to():
@@ -129,6 +132,76 @@ async def test_a_tool_of_a_member_asks_where_the_orchestrator_asks():
     result = await agent.run("Go")
     assert asked == [("rm", "rm")]
     assert result.tool_calls[0]["content"] == "Gone."
+    (decided,) = result.approvals
+    assert (decided["agent"], decided["tool"]) == ("rm", "rm")
+    assert (decided["decision"], decided["by"]) == ("allow", "person")
+
+
+class Judge:
+    """Allows the first call and denies the others."""
+
+    def __init__(self):
+        self.seen = 0
+
+    async def ask(self, pending):
+        self.seen += 1
+        pending.decide(Allow() if self.seen == 1 else Deny("enough"), by="person")
+
+
+@tool(approval=True)
+def rm(path: str) -> str:
+    """Remove a file."""
+    return f"removed {path}"
+
+
+def remover(name, *paths, end="Gone."):
+    """Give an agent that removes files, one after the other."""
+    script = [*(call("rm", path=path) for path in paths), end]
+    return Agent(ScriptedProvider(script), [rm], name=name)
+
+
+async def test_decisions_of_members_of_members_are_told_once_and_in_order():
+    inner = Orchestrator(
+        ScriptedProvider([delegate("m", "clean"), "Cleaned."]),
+        {"m": remover("deep", "a", "b")},
+        name="inner",
+    )
+    own = remover("near", "c")
+    script = [delegate("i", "clean"), delegate("n", "clean"), call("rm", path="d"), "."]
+    outer = Orchestrator(
+        ScriptedProvider(script), {"i": inner, "n": own}, approver=Judge()
+    )
+    outer.add_tool(rm)
+    result = await outer.run("Go")
+    told = [
+        (each["agent"], each["args"]["path"], each["decision"])
+        for each in result.approvals
+    ]
+    assert told == [
+        ("deep", "a", "allow"),
+        ("deep", "b", "deny"),
+        ("near", "c", "deny"),
+        ("orchestrator", "d", "deny"),
+    ]
+
+
+async def test_decisions_of_a_member_that_fails_are_told_as_well():
+    broken = remover("broken", "a", end=ValueError("out of order"))
+    script = [delegate("b", "clean"), "Done."]
+    result = await team(*script, members={"b": broken}, approver=Judge()).run("Go")
+    assert [each["agent"] for each in result.approvals] == ["broken"]
+    assert "out of order" in result.tool_calls[0]["content"]
+
+
+async def test_decisions_of_an_agent_that_is_a_tool_are_told_by_the_one_that_asked():
+    agent = Agent(
+        ScriptedProvider([call("cleaner", task="x"), "Done."]),
+        [remover("cleaner", "a").as_tool()],
+        approver=Judge(),
+    )
+    (decided,) = (await agent.run("Go")).approvals
+    assert decided["agent"] == "cleaner"
+    assert (await Agent(ScriptedProvider(["Hi."])).run("x")).approvals == []
 
 
 async def test_stopping_the_orchestrator_stops_its_members():
