@@ -308,6 +308,11 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         """
         return self._surroundings.handles(self.memory)
 
+    def answers_with(self, output_type: Any = None) -> str:
+        """Name the type of a run's answers; empty where they are text."""
+        typed = typed_answer(output_type, self._output, retries=0)
+        return typed.kind.name if typed is not None and typed.format else ""
+
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
         # What runs comes with the first run, so that making an agent is quick.

@@ -31,6 +31,7 @@ __all__ = [
     "Prompt",
     "Resumed",
     "RunJournal",
+    "cut_off_runs",
     "going_on",
     "open_run",
     "take_over",
@@ -257,6 +258,16 @@ def unfinished_runs(memory: object) -> list[UnfinishedRun]:
     if journal is None or not isinstance(memory, MemorySession):
         return []
     return journal.unfinished(memory.scope)
+
+
+def cut_off_runs(memory: object) -> list[UnfinishedRun]:
+    """List those of the unfinished runs that nobody goes on with, the oldest first."""
+    return [run for run in unfinished_runs(memory) if not _goes_on(run)]
+
+
+def _goes_on(run: UnfinishedRun) -> bool:
+    owner = run["owner"]
+    return run["run_id"] in _here if owner == this_process() else is_running(owner)
 
 
 def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Resumed:

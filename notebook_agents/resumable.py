@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.options import AskOptions
 from notebook_agents.results import AgentResult, T
+from notebook_agents.run import Run
 from notebook_agents.runnable import Runnable
 
 if TYPE_CHECKING:
+    from notebook_agents.journal import Resumed
     from notebook_agents.memory.journal import UnfinishedRun
 
 __all__ = ["Resumable"]
@@ -67,11 +70,66 @@ class Resumable(Runnable[T]):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
-        from notebook_agents.journal import going_on, take_over
+        from notebook_agents.journal import going_on
+
+        resumed, kept = await self._taken_over(run_id, options, force=force)
+        with going_on(resumed):
+            return await self._ask(resumed, kept)
+
+    async def start_resumed(
+        self,
+        run_id: str | None = None,
+        *,
+        force: bool = False,
+        **options: Unpack[AskOptions],
+    ) -> Run[Any]:
+        """Go on with a run as `resume` does, and return at once.
+
+        Parameters
+        ----------
+        run_id : str, optional
+            Which of `unfinished`; may be left out if there is one.
+        force : bool, default False
+            Whether to take it even if its process seems to be at work.
+        **options
+            As for `resume`.
+
+        Returns
+        -------
+        Run
+            To follow, to await, or to cancel.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no such run, or it goes on elsewhere.
+        """
+        from notebook_agents.journal import going_on
+
+        resumed, kept = await self._taken_over(run_id, options, force=force)
+        with contextlib.ExitStack() as held:
+            held.enter_context(going_on(resumed))
+            run = self._start(resumed, kept)
+            task = asyncio.create_task(_hold(held.pop_all(), run))
+        _holders.add(task)
+        task.add_done_callback(_holders.discard)
+        return run
+
+    async def _taken_over(
+        self, run_id: str | None, options: AskOptions, *, force: bool
+    ) -> tuple[Resumed, AskOptions]:
+        from notebook_agents.journal import take_over
 
         memory = options.get("memory")
         memory = self.memory if memory is None else memory
         resumed = await asyncio.to_thread(take_over, memory, run_id, force=force)
-        kept = cast("AskOptions", {**resumed.settings, **options})
-        with going_on(resumed):
-            return await self._ask(resumed, kept)
+        return resumed, cast("AskOptions", {**resumed.settings, **options})
+
+
+_holders: set[asyncio.Task[None]] = set()
+"""So that none of them is lost while its run goes on."""
+
+
+async def _hold(held: contextlib.ExitStack, run: Run[Any]) -> None:
+    with held:
+        await run.ended()

@@ -192,12 +192,7 @@ class Runnable(ABC, Generic[T]):
         Run
             To follow, to await, or to cancel.
         """
-        host = current_host()
-        if host is None and running_loop() is not None:
-            return self._begin(message, options)
-        if host is not None:
-            _settle_in(host, options)
-        return on_agent_loop(lambda: self._begin_in(host, message, options))
+        return self._start(message, options)
 
     def start_inside(self, message: Said, **options: Unpack[AskOptions]) -> Run[Any]:
         """Ask on behalf of the tool that runs here, and return at once.
@@ -224,6 +219,14 @@ class Runnable(ABC, Generic[T]):
         # An async tool may run on the loop of the cell; runs stay where the
         # cell's own run is.
         return on_agent_loop(lambda: self._begin(message, options), waiter)
+
+    def _start(self, message: Prompt, options: AskOptions) -> Run[Any]:
+        host = current_host()
+        if host is None and running_loop() is not None:
+            return self._begin(message, options)
+        if host is not None:
+            _settle_in(host, options)
+        return on_agent_loop(lambda: self._begin_in(host, message, options))
 
     async def _ask(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
         host = current_host()

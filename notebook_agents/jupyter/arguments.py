@@ -39,7 +39,7 @@ AGENT_ARGUMENTS = (
         "-o",
         "--out",
         metavar="NAME",
-        help="Variable to bind the result to; with -f json or -f df, its value.",
+        help="Variable to bind the result to; with -f json, -f df or --schema, its value.",
     ),
     argument(
         "-f",
@@ -48,6 +48,12 @@ AGENT_ARGUMENTS = (
         default=FORMATS[0],
         help="How the answer is shown and read: markdown (the default), text as it "
         "was written, json, df (a DataFrame), code (proposed as a cell below), math.",
+    ),
+    argument(
+        "--schema",
+        metavar="NAME",
+        help="Variable that holds the type of the answer, such as a pydantic model; "
+        "-o then binds the value.",
     ),
     argument(
         "-S",
@@ -91,11 +97,13 @@ AGENT_ARGUMENTS = (
 )
 
 
-def taking(*arguments: Any) -> Any:
-    """Give a magic function its arguments, in the order of its help.
+def taking(name: str, *arguments: Any) -> Any:
+    """Give the function of a cell magic its arguments, in the order of its help.
 
     Parameters
     ----------
+    name : str
+        The magic.
     *arguments : argument
         What its line may have.
 
@@ -108,6 +116,9 @@ def taking(*arguments: Any) -> Any:
     def decorate(function: Any) -> Any:
         for each in reversed(arguments):
             function = each(function)
-        return magic_arguments()(function)
+        made = magic_arguments(name)(function)
+        # Its help shows a magic of a whole cell as one of a line.
+        made.__doc__ = made.__doc__.replace(f"  %{name}", f"  %%{name}", 1)
+        return made
 
     return decorate

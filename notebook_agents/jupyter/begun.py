@@ -6,13 +6,17 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from notebook_agents.events import TaskEvent
+from notebook_agents.jupyter._words import clean, shortened
 from notebook_agents.ledger import Ledger
 from notebook_agents.run import Run
 
 if TYPE_CHECKING:
     from notebook_agents.jupyter.approval import CellApprover
 
-__all__ = ["approver_of", "note_begun", "runs_at_work"]
+__all__ = ["approver_of", "asked", "note_begun", "runs_at_work"]
+
+_LONGEST_PROMPT = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,10 @@ def runs_at_work(agent: Any = None) -> list[Run[Any]]:
         for run, begun in list(_begun.items())
         if not run.is_done and (agent is None or begun.ledger is agent.ledger)
     ]
+
+
+def asked(run: Run[Any]) -> str:
+    """Say what a run was asked, in a few words."""
+    task = next((each for each in run.recorded if isinstance(each, TaskEvent)), None)
+    text = " ".join(clean(task.prompt).split()) if task is not None else ""
+    return shortened(text, _LONGEST_PROMPT) or f"run {run.id}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from notebook_agents.agent import Agent
@@ -19,24 +20,24 @@ __all__ = ["show_run"]
 
 
 async def show_run(
-    agent: Agent,
-    prompt: str,
+    begin: Callable[[], Awaitable[Run[Any]]],
     *,
+    asked: Agent,
     owner: Agent,
     approver: CellApprover,
     look: Look,
     form: AnswerFormat,
+    note: str = "",
     timeout: float | None = None,
-    **options: Any,
 ) -> Formatted:
     """Run an agent and show what happens in the calling cell.
 
     Parameters
     ----------
-    agent : Agent
+    begin : callable
+        Begins the run.
+    asked : Agent
         Who is asked.
-    prompt : str
-        What the cell says.
     owner : Agent
         The agent of the notebook: the same, or the one it is a variant of.
     approver : CellApprover
@@ -45,10 +46,10 @@ async def show_run(
         How it is shown.
     form : AnswerFormat
         How the answer is read.
+    note : str
+        Anything to say in the line on top.
     timeout : float or None
         Seconds until the run is stopped.
-    **options
-        As for ``agent.run``.
 
     Returns
     -------
@@ -67,13 +68,16 @@ async def show_run(
     TimeoutError
         If the model did.
     """
-    run = agent.start(prompt, approver=approver, **options)
+    run = await begin()
     owner.last_run = run
     approver.attach(run, look)
     note_begun(run, owner, approver)
-    note = f"chosen because {agent.model_reason}" if agent.model_reason else ""
+    why = f"chosen because {asked.model_reason}" if asked.model_reason else ""
     renderer = CellRenderer(
-        agent=agent.name, model=agent.model_label, note=note, look=look
+        agent=asked.name,
+        model=asked.model_label,
+        note=" · ".join(filter(None, (note, why))),
+        look=look,
     )
     approver.before_asking = renderer.catch_up
     showing = asyncio.create_task(renderer.follow(run))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -10,19 +12,38 @@ from IPython.core.error import UsageError
 from notebook_agents.agent import Agent
 from notebook_agents.approval import waiting_approvals
 from notebook_agents.jupyter import history, usage
+from notebook_agents.jupyter.begun import asked, runs_at_work
+from notebook_agents.jupyter.conversation import kept_session, session_names
 from notebook_agents.jupyter.elsewhere import APPROVAL_COMMANDS
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.line import split_words
 from notebook_agents.jupyter.rows import whole_frame_of
 from notebook_agents.memory.named import list_sessions
 
-__all__ = ["AgentCommands"]
+__all__ = ["AgentCommands", "help_text"]
 
 FRAME = "--df"
 """Asks for a DataFrame instead of text."""
+SESSION = "-S"
+"""Names a conversation that is kept."""
 _WITH_FRAME = ("history", "usage")
-_WITH_AGENT = ("history", "reset", "usage", "use")
+_WITH_SESSION = ("history", "reset", "resume")
+_WITH_AGENT = ("history", "reset", "resume", "stop", "usage", "use")
 _WITH_REQUEST = ("approve", "deny", "respond")
+_OWN = (
+    "help",
+    "history",
+    "list",
+    "reset",
+    "resume",
+    "sessions",
+    "stop",
+    "usage",
+    "use",
+)
+
+Command = Callable[[Sequence[str]], Any]
+"""Takes the words behind its name and gives what to print, or a value."""
 
 
 class AgentCommands:
@@ -32,20 +53,16 @@ class AgentCommands:
     ----------
     agents : AgentFinder
         The agents of the notebook.
+    resume : callable
+        Goes on with a run, in the cell that calls it.
     """
 
-    def __init__(self, agents: AgentFinder) -> None:
+    def __init__(self, agents: AgentFinder, *, resume: Command) -> None:
         self._agents = agents
-        self._commands: dict[str, Callable[[Sequence[str]], Any]] = {
+        self._go_on = resume
+        self._commands: dict[str, Command] = {
             **APPROVAL_COMMANDS,
-            "help": self._help,
-            "history": self._history,
-            "list": self._list,
-            "reset": self._reset,
-            "sessions": self._sessions,
-            "stop": self._stop,
-            "usage": self._usage,
-            "use": self._use,
+            **{name: getattr(self, f"_{name}") for name in _OWN},
         }
 
     def run(self, line: str) -> Any:
@@ -69,8 +86,11 @@ class AgentCommands:
         words = split_words(line)
         command = self._commands.get(words[0] if words else "help")
         if command is None:
+            close = difflib.get_close_matches(words[0], self._commands, n=1)
+            meant = f"Did you mean {close[0]}? " if close else ""
             message = (
-                f"%agent has no {words[0]!r}; it has {', '.join(self._commands)}. "
+                f"%agent has no {words[0]!r}. {meant}It has "
+                f"{', '.join(self._commands)}. "
                 "To ask, write %%agent on the first line of a cell."
             )
             raise UsageError(message)
@@ -94,8 +114,11 @@ class AgentCommands:
         if not words:
             return self._commands
         command, *rest = words
-        if command in _WITH_FRAME and word.startswith("-"):
-            return [FRAME]
+        if rest and rest[-1] == SESSION and command in _WITH_SESSION:
+            return session_names()
+        if word.startswith("-"):
+            options = {FRAME: _WITH_FRAME, SESSION: _WITH_SESSION}
+            return [name for name, having in options.items() if command in having]
         if command in _WITH_AGENT and not set(rest) - {FRAME}:
             return sorted(self._agents.here())
         if command in _WITH_REQUEST and not rest:
@@ -104,13 +127,7 @@ class AgentCommands:
 
     def _help(self, _: Sequence[str]) -> str:
         """List these."""
-        lines = [
-            f"%agent {name:<10}{command.__doc__}"
-            for name, command in self._commands.items()
-        ]
-        return "\n".join(
-            [*lines, "%%agent, on top of a cell, asks; %%agent? tells how."]
-        )
+        return help_text()
 
     def _list(self, _: Sequence[str]) -> str:
         """List the agents of this notebook."""
@@ -127,18 +144,35 @@ class AgentCommands:
         return f"%%agent asks {self._agents.find(words[0])!r} from now on."
 
     def _history(self, words: Sequence[str]) -> Any:
-        """[NAME] [--df]: show the conversation so far, or give it as a DataFrame."""
-        name, is_frame = _named(words)
-        rows = history.history_rows(self._agent(name))
-        if is_frame:
+        """[NAME] [-S SESSION] [--df]: show the conversation, or give it as a table."""
+        said = _read(words, FRAME, SESSION)
+        if said.session is None:
+            agent = self._agent(said.name)
+            rows = history.history_rows(agent.memory, agent.ledger)
+        else:
+            named = said.name is not None
+            owner = self._agent(said.name) if named else self._agents.peek(None)
+            ledger = None if owner is None else owner.ledger
+            rows = history.history_rows(kept_session(said.session), ledger)
+        if said.is_frame:
             return whole_frame_of(rows, history.COLUMNS)
         return history.history_text(rows)
 
     def _reset(self, words: Sequence[str]) -> str:
-        """[NAME]: forget the conversation."""
-        agent = self._agent(_optional(words))
+        """[NAME] [-S SESSION]: forget the conversation."""
+        said = _read(words, SESSION)
+        if said.session is not None:
+            if said.name is not None:
+                self._agent(said.name)  # refused where there is none
+            kept_session(said.session).reset()
+            return f"The session {said.session} is forgotten."
+        agent = self._agent(said.name)
         agent.reset_memory()
         return f"{agent.name} has forgotten the conversation."
+
+    def _resume(self, words: Sequence[str]) -> Any:
+        """[NAME] [ID] [-S SESSION]: go on with a run that was cut off."""
+        return self._go_on(words)
 
     def _agent(self, name: str | None) -> Agent:
         """Find an agent to look at, which is not to use it."""
@@ -152,17 +186,22 @@ class AgentCommands:
         ]
         return "\n".join(found) or "No conversation has been kept by name yet."
 
-    def _stop(self, _: Sequence[str]) -> str:
-        """Stop what runs in the background."""
-        runs = [agent.last_run for agent in self._agents.here().values()]
-        running = {run.id: run for run in runs if run is not None and not run.is_done}
-        for run in running.values():
+    def _stop(self, words: Sequence[str]) -> str:
+        """[NAME]: stop what runs in the background, all of it or of one agent."""
+        name = _read(words).name
+        agent = None if name is None else self._agent(name)
+        agents = self._agents.here().values() if agent is None else (agent,)
+        last = [each.last_run for each in agents if each.last_run is not None]
+        runs = {run.id: run for run in (*runs_at_work(agent), *last) if not run.is_done}
+        for run in runs.values():
             run.cancel()
-        return f"Stopped {len(running)}." if running else "Nothing is running."
+        said = [f"Stopped {run.agent}: {asked(run)}" for run in runs.values()]
+        return "\n".join(said) or "Nothing is running."
 
     def _usage(self, words: Sequence[str]) -> Any:
         """[NAME] [--df]: sum up calls, tokens and costs of this kernel."""
-        name, is_frame = _named(words)
+        said = _read(words, FRAME)
+        name, is_frame = said.name, said.is_frame
         here = self._agents.here()
         if name is not None:
             here = {name: self._agent(name)}
@@ -172,15 +211,39 @@ class AgentCommands:
         )
 
 
-def _optional(words: Sequence[str]) -> str | None:
-    return words[0] if words else None
+def help_text() -> str:
+    """Give a line for each sub-command."""
+    own = {name: getattr(AgentCommands, f"_{name}") for name in _OWN}
+    lines = [
+        f"%agent {name:<10}{command.__doc__}"
+        for name, command in {**APPROVAL_COMMANDS, **own}.items()
+    ]
+    return "\n".join([*lines, "%%agent, on top of a cell, asks; %%agent? tells how."])
 
 
-def _named(words: Sequence[str]) -> tuple[str | None, bool]:
-    """Read the name of an agent, and whether a DataFrame is wanted."""
-    left = [word for word in words if word != FRAME]
-    unknown = [word for word in left if word.startswith("-")] or left[1:]
-    if unknown:
-        message = f"Only a name and {FRAME} may stand there, not {unknown[0]!r}."
-        raise UsageError(message)
-    return _optional(left), len(left) < len(words)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What stands behind a sub-command."""
+
+    name: str | None = None
+    session: str | None = None
+    is_frame: bool = False
+
+
+def _read(words: Sequence[str], *options: str) -> _Said:
+    """Read the name of an agent, and the options that a sub-command has."""
+    said, left = _Said(), list(words)
+    while left:
+        word = left.pop(0)
+        if word in options and word == FRAME:
+            said = replace(said, is_frame=True)
+        elif word in options and left:
+            said = replace(said, session=left.pop(0))
+        elif word.startswith("-") or said.name is not None:
+            known = {FRAME: FRAME, SESSION: f"{SESSION} SESSION"}
+            kinds = ["the name of an agent", *(known[each] for each in options)]
+            message = f"Only {' and '.join(kinds)} may stand there, not {word!r}."
+            raise UsageError(message)
+        else:
+            said = replace(said, name=word)
+    return said

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from notebook_agents.errors import NotebookAgentsError
+from notebook_agents.jupyter.conversation import session_names
 from notebook_agents.jupyter.finding import AgentFinder
-from notebook_agents.memory.named import list_sessions
 from notebook_agents.providers.registry import provider_names
 from notebook_agents.settings import get_settings
 
@@ -130,8 +130,7 @@ class LineCompleter:
 
     @staticmethod
     def _sessions(_: list[str]) -> Iterable[str]:
-        titles = [info["title"] or "" for info in list_sessions()]
-        return [f'"{title}"' if " " in title else title for title in titles]
+        return [f'"{name}"' if " " in name else name for name in session_names()]
 
 
 class TabKey:

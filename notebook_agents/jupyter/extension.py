@@ -21,6 +21,7 @@ __all__ = ["load", "unload"]
 
 _AGENT = "%%agent"
 _TOOL = "%%tool"
+_RESUME = "%agent resume"
 _NAME = "notebook_agents_extension"
 
 
@@ -65,12 +66,17 @@ class _Extension:
         self.running = max(0, self.running - 1)
 
     def rewrite(self, lines: list[str]) -> list[str]:
-        """Turn our magics into what Python runs; ``%%agent`` is awaited at the top."""
+        """Turn our magics into what Python runs; what asks is awaited at the top."""
         line = _line_of(lines, _TOOL)
         if line is not None:
             return self.magics.tool_cells.rewritten(line, lines[1:])
+        if self.running or not self.shell.autoawait:
+            return lines
+        line = _line_of(lines, _RESUME)
+        if line is not None and not "".join(lines[1:]).strip():
+            return [f"await get_ipython().{_NAME}.magics.run_resume({line!r})\n"]
         line = _line_of(lines, _AGENT)
-        if line is None or self.running or not self.shell.autoawait:
+        if line is None:
             return lines
         body = "".join(lines[1:])
         call = f"run_agent_cell({line!r}, {body!r})"

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from IPython.core.error import UsageError
+from pydantic_core import to_jsonable_python as to_jsonable
+
 from notebook_agents._optional import require
 from notebook_agents.errors import AnswerFormatError
 from notebook_agents.jupyter._words import clean
@@ -17,6 +20,7 @@ __all__ = ["FORMATS", "AnswerFormat", "Formatted", "format_named"]
 
 Bundle = dict[str, Any]
 
+_OF_TEXT = ("code", "math")
 _LONGEST_SHOWN = 50_000  # characters of JSON that are shown a second time, in order
 
 
@@ -55,6 +59,8 @@ class AnswerFormat:
         Gives the value of an answer; raises `ValueError`.
     show : callable or None
         Gives the MIME bundle of a value; None leaves the text as it is.
+    is_typed : bool
+        Whether the answer has been read already, as the type asked for.
     is_verbatim : bool
         Whether the text is shown as it was written, and not as Markdown.
     binds_value : bool
@@ -70,6 +76,7 @@ class AnswerFormat:
     instruction: str = ""
     read: Callable[[str], Any] | None = None
     show: Callable[[Any], Bundle] | None = None
+    is_typed: bool = False
     is_verbatim: bool = False
     binds_value: bool = False
     proposes_cell: bool = False
@@ -100,22 +107,30 @@ class AnswerFormat:
         """
         if self.read is None:
             return Formatted(result)
+        text = result.answer
+        if self.is_typed and result.stop_reason == "stop":
+            # The model was asked for the shape of the type, perhaps with an object
+            # around it.
+            text = json.dumps(to_jsonable(result.output), ensure_ascii=False)
         try:
-            value = self.read(result.answer)
+            value = self.read(text)
         except ValueError as error:
             message = (
                 f"The answer above is not {self.noun}: {error}. "
                 "All of it is in the agent's last_run."
             )
             raise AnswerFormatError(message, result=result) from error
+        keeps_output = self.is_typed and self.name == "json"
         return Formatted(
-            replace(result, output=value),
+            result if keeps_output else replace(result, output=value),
             self.show(value) if self.show is not None else {},
             value if self.proposes_cell else "",
         )
 
 
-def format_named(name: str, *, display: Callable[[Any], Bundle]) -> AnswerFormat:
+def format_named(
+    name: str, *, display: Callable[[Any], Bundle], type_name: str = ""
+) -> AnswerFormat:
     """Find a format.
 
     Parameters
@@ -124,14 +139,31 @@ def format_named(name: str, *, display: Callable[[Any], Bundle]) -> AnswerFormat
         One of `FORMATS`.
     display : callable
         Gives the MIME bundle by which the notebook shows any value.
+    type_name : str
+        The type that the answer shall have; empty where it is any text.
 
     Returns
     -------
     AnswerFormat
         With which to read answers.
+
+    Raises
+    ------
+    UsageError
+        If answers of a type cannot be read that way.
     """
     found = _FORMATS[name]
-    return replace(found, show=display) if name == "df" else found
+    if name == "df":
+        found = replace(found, show=display)
+    if not type_name:
+        return found
+    if name in _OF_TEXT:
+        message = (
+            f"-f {name} reads a text, but the answer shall be {type_name}. "
+            "Leave -f out, or take -f json."
+        )
+        raise UsageError(message)
+    return replace(found, is_typed=True, instruction="")
 
 
 def _show_json(value: Any) -> Bundle:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from notebook_agents.agent import Agent
 from notebook_agents.asked import shown
 from notebook_agents.jupyter._words import (
     call_text,
@@ -17,7 +16,8 @@ from notebook_agents.jupyter._words import (
     tokens,
 )
 from notebook_agents.jupyter.rows import Row
-from notebook_agents.ledger import CallFacts, RunFacts, StepFacts
+from notebook_agents.ledger import CallFacts, Ledger, RunFacts, StepFacts
+from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.messages import Usage
 
 __all__ = ["COLUMNS", "history_rows", "history_text"]
@@ -48,13 +48,15 @@ _NOTHING = RunFacts(
 Message = Mapping[str, Any]
 
 
-def history_rows(agent: Agent) -> list[Row]:
-    """Lay out the conversation of an agent.
+def history_rows(memory: MemoryBackend, ledger: Ledger | None) -> list[Row]:
+    """Lay out a conversation.
 
     Parameters
     ----------
-    agent : Agent
-        Whose conversation.
+    memory : MemoryBackend
+        The conversation.
+    ledger : Ledger or None
+        What is known of the runs of its agent, if that is known.
 
     Returns
     -------
@@ -62,11 +64,10 @@ def history_rows(agent: Agent) -> list[Row]:
         Oldest first. What a run of this kernel took stands with its messages;
         of older ones only the messages are known.
     """
-    memory = agent.memory
     messages = getattr(memory, "all_messages", None) or memory.messages
     turns = list(_turns(messages))
     known: defaultdict[tuple[str, str], list[RunFacts]] = defaultdict(list)
-    for facts in agent.ledger.runs():
+    for facts in () if ledger is None else ledger.runs():
         known[facts.prompt, facts.answer].append(facts)
     # From the last on: of turns that are alike the latest runs are the ones kept.
     found = []

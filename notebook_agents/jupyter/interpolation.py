@@ -2,7 +2,8 @@
 
 Only what starts with a variable of the notebook is replaced. Everything else
 stays exactly as it was typed, so code, JSON and LaTeX need no escaping, and
-nothing is ever called.
+nothing is ever called. What looks as if it were meant for a variable, but is left
+as it stands, is reported.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ _FIELD = re.compile(
     rf"\{{\{{(?P<escaped>{_PATH})\}}\}}|\{{(?P<path>{_PATH})(?P<repr>!r)?\}}"
 )
 """``{{x}}``, which is written ``{x}``, or ``{x}`` itself."""
+_TOO_MUCH = re.compile(
+    r"(?<!\{)\{(?P<all>(?P<root>[^\W\d]\w*)(?:\.[^\W\d]\w*|\[[^\[\]{}\n]*\])*"
+    r"(?:![rsa])?(?P<format>:[^{}\n]*)?)\}(?!\})"
+)
+"""What Python's own templates would take, of which the part above is replaced."""
 _STEP = re.compile(r"\.([^\W\d]\w*)|\[([^\]]*)\]")
 
 
@@ -72,7 +78,13 @@ def interpolate(prompt: str, variables: Mapping[str, Any]) -> Interpolated:
             return found[0]
         return repr(value) if found["repr"] else str(value)
 
-    return Interpolated(_FIELD.sub(put, prompt), tuple(left))
+    text = _FIELD.sub(put, prompt)
+    for found in _TOO_MUCH.finditer(prompt):
+        # {"a": 1} and {a: 1} are data; a format is meant only behind a variable.
+        is_meant = found["format"] is None or found["root"] in variables
+        if is_meant and _FIELD.fullmatch(found[0]) is None:
+            left[found["all"]] = None
+    return Interpolated(text, tuple(left))
 
 
 def _value(path: str, variables: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-__all__ = ["params_of", "split_words"]
+__all__ = ["check_quotes", "params_of", "split_words"]
 
 # IPython's own splitter cuts -p stop="a b" in two, and keeps or drops quotes
 # as the operating system has it.
@@ -17,6 +17,8 @@ _WORD = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\S)+""")
 _QUOTED = re.compile(
     r"""(?P<quote>["'])(?P<inner>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
 )
+_OPEN = re.compile(r"""(?:^|[=:,(\[{])(?P<quote>["'])""")
+_LONGEST_SHOWN = 40  # characters
 
 
 def split_words(line: str) -> list[str]:
@@ -38,6 +40,28 @@ def split_words(line: str) -> list[str]:
     ['bot', '-s', 'Be brief.', '-p', 'stop=["a b"]']
     """
     return [unquoted(word) for word in _WORD.findall(line)]
+
+
+def check_quotes(line: str) -> None:
+    """Refuse a line in which a quote is not closed.
+
+    Parameters
+    ----------
+    line : str
+        What follows the name of the magic.
+
+    Raises
+    ------
+    UsageError
+        If one is not; a quote within a word, as in ``it's``, is none.
+    """
+    for word in _WORD.finditer(line):
+        rest = _QUOTED.sub(lambda found: " " * len(found[0]), word[0])
+        open_ = _OPEN.search(rest)
+        if open_ is not None:
+            begin = line[word.start() + open_.start("quote") :][:_LONGEST_SHOWN]
+            message = f"A quote is not closed ({begin.strip()})"
+            raise UsageError(message)
 
 
 def params_of(pairs: Iterable[str]) -> dict[str, Any]:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
-from dataclasses import dataclass
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.display import display
 
 from notebook_agents.agent import Agent
 from notebook_agents.errors import NotebookAgentsError
-from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.cell import show_run
+from notebook_agents.jupyter.conversation import (
+    conversation_of_cell,
+    described,
+    unfinished_line,
+)
 from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.formats import AnswerFormat, Formatted, format_named
+from notebook_agents.jupyter.html import notice
 from notebook_agents.jupyter.interpolation import interpolate
 from notebook_agents.jupyter.line import params_of
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.variables import NotebookVariables
-from notebook_agents.memory.named import open_session
-from notebook_agents.memory.session import MemorySession
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.results import AgentResult
+from notebook_agents.run import Run
 
 __all__ = ["Question"]
 
@@ -81,25 +89,36 @@ class Question:
             If the line cannot be right.
         """
         _check(args, cell)
-        form = format_named(args.format, display=lambda value: _bundle(shell, value))
+        owner = agents.find(args.agent)
+        _check_out(args.out, shell.user_ns, agents.here().values())
+        schema = _type_named(args.schema, shell.user_ns) if args.schema else None
+        form = format_named(
+            args.format,
+            display=lambda value: _bundle(shell, value),
+            type_name=owner.answers_with(schema),
+        )
+        if schema is not None:
+            form = replace(form, binds_value=True)
         form.prepare()
         variables = {} if args.raw else shell.user_ns
-        owner = agents.find(args.agent)
         options: dict[str, Any] = {
             "max_tool_rounds": args.max_steps - 1,
             "params": params_of(args.param),
             "namespace": NotebookVariables(shell),
         }
-        memory = _conversation(owner, args)
+        memory = conversation_of_cell(owner, args.session, is_new=args.new)
         if memory is not None:
             options["memory"] = memory
+        if schema is not None:
+            options["output_type"] = schema
         if args.approve:
             options["policy"] = args.approve
-        system = interpolate(args.system or "", variables).text or owner.system_prompt
+        asked, system = _put_in(args, cell, variables)
+        system = system or owner.system_prompt or ""
         if args.system or form.instruction:
             said = (system, form.instruction)
             options["system_prompt"] = "\n\n".join(part for part in said if part)
-        return cls(args, shell, owner, _prompt(args, cell, variables), form, options)
+        return cls(args, shell, owner, asked, form, options)
 
     async def ask(self, approver: CellApprover) -> Formatted | None:
         """Run the agent and show what happens.
@@ -127,22 +146,34 @@ class Question:
         look = Look(
             quiet=args.quiet, verbose=args.verbose, verbatim=self.form.is_verbatim
         )
+        memory = self.options.get("memory", self.owner.memory)
+        await self._tell_of_unfinished(memory)
+
+        async def begin() -> Run[Any]:
+            return asked.start(self.prompt, approver=approver, **self.options)
+
         try:
             return await show_run(
-                asked,
-                self.prompt,
+                begin,
+                asked=asked,
                 owner=self.owner,
                 approver=approver,
                 look=look,
                 form=self.form,
+                note=await described(memory, args.session),
                 timeout=args.timeout,
-                **self.options,
             )
         except NotebookAgentsError as error:
             if args.on_error == "raise":
                 raise
             print(f"{type(error).__name__}: {error}")  # noqa: T201 - as asked for
             return None
+
+    async def _tell_of_unfinished(self, memory: MemoryBackend) -> None:
+        args = self.args
+        line = await unfinished_line(memory, args.agent, args.session)
+        if line:
+            display(notice(line), raw=True)
 
     def take(self, answer: Formatted | None) -> AgentResult[Any] | None:
         """Bind what ``-o`` names, and propose the code of a next cell.
@@ -161,7 +192,8 @@ class Question:
         if answer is None:
             return None
         if self.args.out:
-            value = answer.result.output if self.form.binds_value else answer.result
+            binds_value = self.form.binds_value
+            value = answer.result.output if binds_value else answer.result
             self.shell.user_ns[self.args.out] = value
         if answer.next_cell:
             self.shell.set_next_input(answer.next_cell, replace=False)
@@ -173,14 +205,45 @@ def _bundle(shell: Any, value: Any) -> dict[str, Any]:
     return bundle
 
 
-def _prompt(args: Any, cell: str, variables: dict[str, Any]) -> str:
+def _put_in(args: Any, cell: str, variables: dict[str, Any]) -> tuple[str, str]:
+    """Put variables into what is asked and into the system prompt of the cell."""
+    said, system = cell.strip(), args.system or ""
     if args.raw:
-        return cell.strip()
-    put = interpolate(cell.strip(), variables)
-    if put.left:
-        names = ", ".join(f"{{{name}}}" for name in put.left)
+        return said, system
+    put = [interpolate(text, variables) for text in (said, system)]
+    left = dict.fromkeys(name for each in put for name in each.left)
+    if left:
+        names = ", ".join(f"{{{name}}}" for name in left)
         print(f"left as text: {names}")  # noqa: T201 - in the cell, where it matters
-    return put.text
+    return put[0].text, put[1].text
+
+
+def _type_named(name: str, variables: Mapping[str, Any]) -> Any:
+    if name in variables:
+        return variables[name]
+    found = getattr(builtins, name, None)
+    if isinstance(found, type):
+        return found
+    close = difflib.get_close_matches(name, variables, n=1)
+    message = f"--schema needs a variable that holds a type; there is no {name!r}. "
+    message += f"Did you mean {close[0]}?" if close else "Define it in a cell above."
+    raise UsageError(message)
+
+
+def _check_out(
+    name: str | None, variables: Mapping[str, Any], agents: Iterable[Agent]
+) -> None:
+    """Refuse to put a result in the place of what the next cell needs."""
+    value = variables.get(name or "")
+    what = ""
+    if isinstance(value, Agent):
+        what = "an agent"
+    elif value is not None:
+        tools = (tool for agent in agents for tool in agent.tools.values())
+        what = next(("a tool" for tool in tools if tool.func is value), "")
+    if what:
+        message = f"-o {name} would overwrite {what}; take another name."
+        raise UsageError(message)
 
 
 def _with_tools(agent: Agent, names: list[str]) -> Agent:
@@ -210,14 +273,3 @@ def _check(args: Any, cell: str) -> None:
         problem = "--quiet and --verbose say the opposite; choose one."
     if problem:
         raise UsageError(problem)
-
-
-def _conversation(agent: Agent, args: Any) -> MemoryBackend | None:
-    """Choose the conversation, so that a cell that runs again writes its own turn."""
-    memory = open_session(args.session) if args.session else agent.memory
-    if args.new:
-        memory.reset()
-    key = kernel.cell_key()
-    if key is not None and isinstance(memory, MemorySession):
-        return memory.turn(key)
-    return memory if args.session else None

@@ -200,3 +200,62 @@ def test_a_variable_can_be_the_system_prompt():
     )
     assert text_of(notebook.cells[3]) == "'Be brief.'"
     assert text_of(notebook.cells[5]).startswith("'own\\n\\nAnswer with Python")
+
+
+TYPED = """
+from pydantic import BaseModel
+class Row(BaseModel):
+    city: str
+    n: int
+Rows = list[Row]
+whole = ScriptedProvider(['{"answer": 3}'] * 3)
+one = Agent(whole, name='one', output_type=int)
+said = '{"answer": [{"city": "Bonn", "n": 1}]}'
+several = Agent(ScriptedProvider([said] * 4), name='several')
+"""
+
+
+def test_a_typed_answer_is_read_as_its_value_whatever_the_format():
+    notebook = executed(
+        TYPED,
+        "%%agent one -f json -o value\nhow many",
+        "value, one._model.get().requests[-1].messages[0].role",
+        "%%agent several --schema Rows -o rows\nlist",
+        "rows",
+        "%%agent several --schema Rows -f json -o rows\nlist",
+        "rows",
+        "%%agent several --schema Rows -f df -o frame\nlist",
+        "frame.to_dict('records')",
+    )
+    assert text_of(notebook.cells[2]).endswith("\n3")
+    assert text_of(notebook.cells[3]) == "(3, 'user')"
+    assert text_of(notebook.cells[5]) == "[Row(city='Bonn', n=1)]"
+    assert '"city": "Bonn"' in text_of(notebook.cells[6])
+    assert text_of(notebook.cells[7]) == "[Row(city='Bonn', n=1)]"
+    assert text_of(notebook.cells[9]) == "[{'city': 'Bonn', 'n': 1}]"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("one -f code", "-f code reads a text, but the answer shall be int."),
+        ("several --schema Rows -f math", "the answer shall be list[Row]."),
+        ("several --schema Row5", "there is no 'Row5'. Did you mean Row?"),
+        ("several --schema asyncio", "cannot be read from JSON"),
+    ],
+)
+def test_a_type_that_cannot_be_answered_with_is_said_before_anything_is_asked(
+    typed, line, said
+):
+    reply = typed.run(f"%%agent {line}\nx")
+    assert reply.status == "error"
+    assert said in reply.text
+    assert "[]" in typed.run("print(several._model.get().requests)").text
+
+
+@pytest.fixture(scope="module")
+def typed():
+    """Give a kernel with agents that answer with values."""
+    with attended_kernel() as client:
+        assert client.run(TYPED).status == "ok"
+        yield client

@@ -73,3 +73,35 @@ def test_text_that_is_put_in_is_not_looked_at_again():
 @given(st.text(alphabet="{}[]()x.'\"!r0 \\\n", max_size=60))
 def test_no_text_is_ever_an_error(prompt):
     assert isinstance(interpolate(prompt, {"x": 1}).text, str)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("city", "x.size", "rows[9]", "rows[0]['no']"),
+        *(
+            "rows[x]",
+            "rows[key]",
+            "city[name]",
+            "x:>5",
+            "thing.size:>5",
+            "x!s",
+            "x!r:5",
+        ),
+    ],
+)
+def test_what_looks_like_a_variable_and_is_left_is_reported(field):
+    put = interpolate(f"Say {{{field}}}.", NAMES)
+    assert put.text == f"Say {{{field}}}."
+    assert put.left == (field,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"x": 1}', "{y: 1}", "{y: number; z: string}", "{x for x in rows}"),
+        *("{{x:>5}}", "{f(x)}", "{}", "{ x }", "{x, y}", "{*x}", "{1}"),
+    ],
+)
+def test_what_is_code_or_data_is_not_reported(text):
+    assert interpolate(text, NAMES).left == ()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.error import UsageError
 
-from notebook_agents.jupyter.line import params_of, split_words
+from notebook_agents.jupyter.line import check_quotes, params_of, split_words
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,32 @@ def test_every_pair_counts(params):
 def test_what_is_no_pair_is_refused(pair):
     with pytest.raises(UsageError, match="-p needs NAME=VALUE, as in -p temperature=0"):
         params_of([pair])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('bot -s "Be brief. -q', '"Be brief. -q'),
+        ("bot -s 'Be brief.", "'Be brief."),
+        ('-p stop=["a b] -q', '"a b] -q'),
+        ('-p user="Ada L.', '"Ada L.'),
+        ('-s "one" -S "two', '"two'),
+        ('-s "', '"'),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_said(line, said):
+    with pytest.raises(UsageError) as error:
+        check_quotes(line)
+    assert str(error.value) == f"A quote is not closed ({said})"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-s don't", "-s 'a \"b'", '-s "it\'s"', '-p stop=["a b","c"]', "-S o'clock"),
+        """-p 'format={"type": "json"}'""",
+        r'-s "Say \"no\"."',
+    ],
+)
+def test_other_quotes_are_no_mistake(line):
+    check_quotes(line)

@@ -139,3 +139,54 @@ def test_an_error_can_be_shown_instead_of_raised():
         notebook.cells[2]
     )
     assert text_of(notebook.cells[3]) == "'on'"
+
+
+@pytest.fixture(scope="module")
+def mistaken():
+    """Give a kernel with an agent and a tool."""
+    with attended_kernel() as client:
+        client.run("agent = bot('never'); analyst = bot('never')")
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("%%agent agent -o agent\nx", "-o agent would overwrite an agent"),
+        ("%%agent agent -o analyst\nx", "-o analyst would overwrite an agent"),
+        ("%%agent agent -o delete\nx", "-o delete would overwrite a tool"),
+        (
+            '%%agent agent -s "Be brief\nx',
+            'A quote is not closed ("Be brief). %%agent?',
+        ),
+        ("%agent lst", "%agent has no 'lst'. Did you mean list?"),
+        ("%agent use analist", "Did you mean analyst?"),
+        ("%agent history -S", "Only the name of an agent and --df and -S SESSION"),
+        ('%%agent agent -S "  "\nx', "-S needs a name that is not blank."),
+    ],
+)
+def test_a_mistake_on_a_line_is_told_in_one_line(mistaken, cell, said):
+    reply = mistaken.run(cell)
+    assert reply.status == "error"
+    assert reply.text.startswith("UsageError: ")
+    assert said in reply.text
+    assert len(reply.text.strip().splitlines()) == 1
+
+
+def test_names_in_a_system_prompt_are_reported_too(mistaken):
+    mistaken.run("agent = bot('a')")
+    reply = mistaken.run("%%agent agent -s 'For {who} in {city[name]}'\nHi {who} {it}")
+    assert "left as text: {who}, {it}, {city[name]}" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "begins"),
+    [
+        ("cell", "agent", "::\n\n  %%agent [-m MODEL]"),
+        ("cell", "tool", "::\n\n  %%tool [--approval]"),
+        ("line", "agent", "%agent approvals List the calls"),
+    ],
+)
+def test_each_magic_has_its_own_help(mistaken, kind, name, begins):
+    find = f"get_ipython().find_{kind}_magic({name!r}).__doc__.startswith({begins!r})"
+    assert mistaken.run(f"print({find})").text.strip() == "True"

@@ -86,8 +86,14 @@ def test_history_is_a_frame_that_can_be_grouped(told):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%agent usage --frame", "Only a name and --df may stand there, not '--frame'"),
-        ("%agent history one two", "Only a name and --df may stand there, not 'two'"),
+        (
+            "%agent usage --frame",
+            "Only the name of an agent and --df may stand there, not '--frame'",
+        ),
+        (
+            "%agent history one two",
+            "Only the name of an agent and --df and -S SESSION may stand there, not 'two'",
+        ),
         (
             "%agent usage three",
             "There is no agent named 'three' here; agents: one, two",
