@@ -7,7 +7,7 @@ so the saved notebook holds no widget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
@@ -48,6 +48,7 @@ class CellApprover:
         self._cell = kernel.this_cell()
         self._input_box = InputBox(self._cell)
         self._waiting: WaitingCalls | None = None
+        self._kept: list[ApprovalCard] = []
         self._run: Run[Any] | None = None
         self._look: Look | None = None
 
@@ -90,9 +91,9 @@ class CellApprover:
     def _waiting_calls(self) -> WaitingCalls:
         """Give those that are on screen, or new ones once these are decided."""
         if self._waiting is None or not self._waiting.take_more():
-            self._waiting = WaitingCalls(self._cell, self._retell)
+            self._waiting = WaitingCalls(self._cell, self._retell, self._kept)
         return self._waiting
 
-    async def _retell(self, card: ApprovalCard, asked: Sequence[str]) -> None:
+    async def _retell(self, card: ApprovalCard) -> None:
         if self._run is not None:
-            await retell(self._run, card, asked=asked, look=self._look)
+            await retell(self._run, card, look=self._look)

@@ -9,7 +9,7 @@ notebook in the place of the card.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from notebook_agents.jupyter import kernel
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["retell"]
 
 
-async def retell(
-    run: Run[Any], card: ApprovalCard, *, asked: Sequence[str], look: Look | None
-) -> None:
+async def retell(run: Run[Any], card: ApprovalCard, *, look: Look | None) -> None:
     """Tell a card what becomes of a run, until it ends.
 
     Parameters
@@ -35,12 +33,10 @@ async def retell(
         The run.
     card : ApprovalCard
         What is on the page.
-    asked : sequence of str
-        The identifiers of what the card asks.
     look : Look or None
         How the cell shows the run; None if it does not.
     """
-    story = _Story(run, card, {f"approval:{each}" for each in asked}, look)
+    story = _Story(run, card, is_shown=look is not None)
     renderer = CellRenderer(
         agent=run.agent,
         model=run.model,
@@ -76,13 +72,12 @@ class _Story:
         self,
         run: Run[Any],
         card: ApprovalCard,
-        records: set[str],
-        look: Look | None,
+        *,
+        is_shown: bool,
     ) -> None:
         self._run = run
         self._card = card
-        self._records = records
-        self._is_shown = look is not None
+        self._is_shown = is_shown
         self._parts: dict[str, _Part] = {}
         self._seen: dict[str, str] = {}
         """What stood above the card when the page was loaded again."""
@@ -130,15 +125,19 @@ class _Story:
         self._card.after = encodable({"news": news, "hint": self._hint(), **outputs})
 
     def _is_news(self, key: str, text: str) -> bool:
-        if key in self._records:
-            return False  # it stands in the card already
+        if self._is_in_card(key):
+            return False
         return key == HEADER or bool(text and text != self._seen.get(key))
+
+    def _is_in_card(self, key: str) -> bool:
+        kind, _, name = key.partition(":")
+        return kind == "approval" and any(row["id"] == name for row in self._card.rows)
 
     def _above(self) -> list[str]:
         """Name the parts that the cell showed before it asked."""
         above = []
         for key in self._seen:
-            if key in self._records:
+            if self._is_in_card(key):
                 break
             above.append(key)
         return above

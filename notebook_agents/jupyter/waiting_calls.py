@@ -3,9 +3,9 @@
 The card counts only once a view of it has said that it is ready: then clicks
 will arrive too. Where none does within three seconds, the input box asks instead.
 
-A page that is reloaded shows the card again, but no more outputs of the cell. So
-the card stays there for as long as the run, asks what comes later too, and is told
-what becomes of it.
+A page that is reloaded shows the card again, but no more outputs of the cell. Such a
+card is kept: it asks what comes later too, besides the card of those who follow the
+cell, and is told what becomes of the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import DisplayHandle
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WaitingCalls", "record_of"]
 
-Retell = Callable[["ApprovalCard", Sequence[str]], Coroutine[Any, Any, None]]
+Retell = Callable[["ApprovalCard"], Coroutine[Any, Any, None]]
 
 READY_SECONDS = 3.0
 """How long a card may take to say that it is on screen."""
@@ -54,10 +54,12 @@ class WaitingCalls:
     cell : Cell
         Where they belong.
     retell : callable
-        ``(card, what it asks) -> coroutine`` that tells it what becomes of the run.
+        ``(card) -> coroutine`` that tells it what becomes of the run.
+    kept : list of ApprovalCard
+        Those of this run that are kept; the one of these calls may come to it.
     """
 
-    def __init__(self, cell: Cell, retell: Retell) -> None:
+    def __init__(self, cell: Cell, retell: Retell, kept: list[ApprovalCard]) -> None:
         waiter = cell_waiter()
         self._cell = cell
         self._input_box = InputBox(cell)
@@ -67,23 +69,23 @@ class WaitingCalls:
         self._blocks = self._is_background or (waiter and waiter.loop) is None
         self._loop = asyncio.get_running_loop()
         self._output = self._new_output()
-        self._is_on_screen = False
         self._retell = retell
         self._retelling: asyncio.Task[None] | None = None
+        self._kept = kept
+        for card in kept:
+            card.on_msg(self._on_message)
         self._pages: set[str] = set()
         self._card: ApprovalCard | None = None
         self._all: list[PendingApproval] = []
         self._open: dict[str, PendingApproval] = {}
         self._records: dict[str, ApprovalRecord] = {}
         self._shown = 0
-        self._settled = 0
         self._ready = asyncio.Event()
         self._trying: asyncio.Task[bool] | None = None
 
     def take_more(self) -> bool:
-        """Tell whether another call may join: the card is there, on the same loop."""
-        is_there = bool(self._open) or self._retelling is not None
-        return is_there and self._loop is asyncio.get_running_loop()
+        """Tell whether another call may join: some wait, and on the same loop."""
+        return bool(self._open) and self._loop is asyncio.get_running_loop()
 
     async def ask(self, pending: PendingApproval) -> None:
         """Put one question, wait for its answer, and leave a record of it.
@@ -116,12 +118,13 @@ class WaitingCalls:
             self._card = ApprovalCard(new, hint if self._is_background else "")
             self._free()
             self._card.on_msg(self._on_message)
+            self._output.display(self._card.bundle(), raw=True)
         elif new:
             self._card.add(new)
+        for card in self._kept if new else ():
+            card.add(new)
+        if new and (self._shown or self._kept):
             self._say({"kind": "time", **self._left()})
-        if not self._is_on_screen:
-            self._is_on_screen = True
-            self._output.display(self._card.bundle(), raw=True)
         self._shown += len(new)
 
     def _new_output(self) -> Any:
@@ -131,33 +134,31 @@ class WaitingCalls:
         """Put the record of a call in its place; the last one ends the card."""
         del self._open[pending.request.id]
         record = self._records[pending.request.id] = record_of(pending)
-        if not self._open:
-            self._end()
-        elif self._card is not None:
-            self._card.settle(pending.request.id, record)
+        for card in self._cards if self._open or self._retelling else self._kept:
+            card.settle(pending.request.id, record)
+        if self._open:
             self._say({"kind": "time", **self._left()})
+        else:
+            self._end()
 
     def _end(self) -> None:
         if self._trying is not None:
             self._trying.cancel()
-        asked, self._settled = self._all[self._settled :], len(self._all)
-        bundles = [self._records[each.request.id].bundle() for each in asked]
+        bundles = [self._records[each.request.id].bundle() for each in self._all]
         markup = "".join(each["text/html"] for each in bundles)
         plain = "\n".join(each["text/plain"] for each in bundles)
-        show = self._output.update if self._is_on_screen else self._output.display
+        show = self._output.display if self._card is None else self._output.update
         show(bundle_of(markup, plain), raw=True)
         if self._card is None:
             return
         if self._retelling is None:
             self._card.close()
-            return
-        # A page that did not see the output change has the card still.
-        self._card.records = self._lines()
-        self._output, self._is_on_screen = self._new_output(), False
-        self._trying = None
+        else:  # a page that did not see the output change has it still
+            self._kept.append(self._card)
 
-    def _lines(self) -> dict[str, Any]:
-        return {key: encodable(each.line()) for key, each in self._records.items()}
+    @property
+    def _cards(self) -> list[ApprovalCard]:
+        return [*self._kept, *([self._card] if self._card is not None else [])]
 
     async def _can_click(self) -> bool:
         """Find out for all, so that they go on at the same moment."""
@@ -173,6 +174,8 @@ class WaitingCalls:
         return False
 
     async def _is_ready(self) -> bool:
+        if self._kept:
+            return True  # on a page that does not show the new card
         waiter = cell_waiter()
         for limit in (READY_SECONDS, LATE_SECONDS):
             with contextlib.suppress(TimeoutError):
@@ -191,24 +194,23 @@ class WaitingCalls:
     # What the card says, and what it is told. Its messages arrive in the main thread
     # or in a subshell's, and more than once: it repeats itself until it hears back.
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:
+    def _on_message(self, card: Any, content: Any, _: Any) -> None:
         said = content if isinstance(content, dict) else {}
-        self._answer("ack", said, of=said.get("kind"))
-        if said.get("kind") == "ready":
+        self._answer(card, "ack", said, of=said.get("kind"))
+        if said.get("kind") == "ready" and card is self._card:
             page = str(said.get("page", ""))
             with contextlib.suppress(RuntimeError):  # the run's loop has been closed
                 self._loop.call_soon_threadsafe(self._shown_on, page)
         elif said.get("kind") == "decision":
-            self._decide(said)
+            self._decide(card, said)
 
     def _shown_on(self, page: str) -> None:
         self._ready.set()
         self._pages.add(page)
         if len(self._pages) > 1 and self._retelling is None and self._card is not None:
-            asked = [each.request.id for each in self._all]
-            self._retelling = asyncio.create_task(self._retell(self._card, asked))
+            self._retelling = asyncio.create_task(self._retell(self._card))
 
-    def _decide(self, said: Mapping[str, Any]) -> None:
+    def _decide(self, card: Any, said: Mapping[str, Any]) -> None:
         pending = self._meant(said)
         if pending is None:
             return  # it came too late, and the card shows what was decided
@@ -219,7 +221,7 @@ class WaitingCalls:
         except ToolArgumentsError as error:
             text = encodable(str(error))
             what = f"Invalid arguments for {pending.request.tool!r}: "
-            self._answer("invalid", said, text=text.removeprefix(what))
+            self._answer(card, "invalid", said, text=text.removeprefix(what))
 
     def _meant(self, said: Mapping[str, Any]) -> PendingApproval | None:
         """Give the question that a click is about."""
@@ -229,14 +231,19 @@ class WaitingCalls:
         is_clear = len(waiting) == 1 or said.get("decision") == "stop"
         return waiting[0] if waiting and is_clear else None
 
-    def _answer(self, kind: str, said: Mapping[str, Any], **facts: Any) -> None:
+    def _answer(
+        self, card: Any, kind: str, said: Mapping[str, Any], **facts: Any
+    ) -> None:
         about = {name: said.get(name) for name in ("n", "id")}
-        self._say({"kind": kind, **about, **self._left(), **facts})
+        self._tell(card, {"kind": kind, **about, **self._left(), **facts})
 
     def _say(self, message: Mapping[str, Any]) -> None:
-        if self._card is not None:
-            self._card.send(message)
-            self._free()
+        for card in self._cards:
+            self._tell(card, message)
+
+    def _tell(self, card: ApprovalCard, message: Mapping[str, Any]) -> None:
+        card.send(message)
+        self._free()
 
     def _left(self) -> dict[str, float]:
         """Say when the first call expires; not the moment, since clocks differ."""
