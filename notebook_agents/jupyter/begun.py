@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from notebook_agents.run import Run
 if TYPE_CHECKING:
     from notebook_agents.jupyter.approval import CellApprover
 
-__all__ = ["approver_of", "asked", "note_begun", "runs_at_work"]
+__all__ = ["approver_of", "asked", "elapsed", "note_begun", "runs_at_work"]
 
 _LONGEST_PROMPT = 60  # characters
 
@@ -69,6 +70,14 @@ def runs_at_work(agent: Any = None) -> list[Run[Any]]:
         for run, begun in list(_begun.items())
         if not run.is_done and (agent is None or begun.ledger is agent.ledger)
     ]
+
+
+def elapsed(run: Run[Any]) -> float:
+    """Give how long a run has been at work, or was, in seconds."""
+    events = run.recorded
+    if not events:
+        return 0.0
+    return (events[-1].ts if run.is_done else time.time()) - events[0].ts
 
 
 def asked(run: Run[Any]) -> str:

@@ -1,4 +1,4 @@
-"""`CellOutput`: an output of a cell that may have ended."""
+"""Outputs that are used like a ``DisplayHandle``, and are something else."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.kernel import Cell
 
-__all__ = ["CellOutput"]
+__all__ = ["CellOutput", "HeldOutput"]
 
 
 class CellOutput:
-    """Shows something in a cell, whichever one runs meanwhile.
+    """Shows something in a cell that may have ended, whichever one runs meanwhile.
 
-    Used like a ``DisplayHandle``, which asks the kernel where it is: in another
-    cell, or in one whose output is captured, that would be the wrong place.
+    A ``DisplayHandle`` asks the kernel where it is: in another cell, or in one whose
+    output is captured, that would be the wrong place.
 
     Parameters
     ----------
@@ -45,3 +45,20 @@ class CellOutput:
         message = here.session.msg(kind, content, parent=self._parent)
         topic = f"kernel.{here.ident}.{kind}".encode()
         here.session.send(here.iopub_socket, message, ident=topic)
+
+
+class HeldOutput:
+    """Shows nothing yet, and holds what it would show."""
+
+    def __init__(self) -> None:
+        self.bundle: Mapping[str, Any] = {}
+        """The latest MIME bundle."""
+
+    def display(self, bundle: Mapping[str, Any], *, raw: bool) -> None:
+        """Take a MIME bundle."""
+        assert raw  # noqa: S101 - as above
+        self.bundle = dict(bundle)
+
+    def update(self, bundle: Mapping[str, Any], *, raw: bool) -> None:
+        """Take another one in its place."""
+        self.display(bundle, raw=raw)

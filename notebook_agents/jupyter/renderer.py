@@ -65,6 +65,8 @@ class CellRenderer:
     make_output : callable, optional
         ``(name of a part) -> output``, which is used like a ``DisplayHandle``;
         such a handle when left out.
+    elapsed : callable, optional
+        Gives the seconds since the run began; counted from now when left out.
     is_alone : bool, default False
         Whether nobody else leaves records of what was decided, and tells how the
         run failed.
@@ -78,6 +80,7 @@ class CellRenderer:
         note: str = "",
         look: Look | None = None,
         make_output: Callable[[str], Any] | None = None,
+        elapsed: Callable[[], float] | None = None,
         is_alone: bool = False,
     ) -> None:
         self._look = look or Look()
@@ -96,7 +99,8 @@ class CellRenderer:
         self._usage = Usage()
         self._run: Run | None = None
         self._seen = 0
-        self._began = time.monotonic()
+        began = time.monotonic()
+        self._elapsed = elapsed or (lambda: time.monotonic() - began)
         self._last_round = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._flush()
@@ -277,6 +281,6 @@ class CellRenderer:
         return header(
             **self._names,
             state=self._state,
-            seconds=time.monotonic() - self._began,
+            seconds=self._elapsed(),
             usage=self._usage,
         )

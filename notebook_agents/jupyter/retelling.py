@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter.begun import elapsed
 from notebook_agents.jupyter.look import Look
+from notebook_agents.jupyter.output import HeldOutput
 from notebook_agents.jupyter.renderer import HEADER, CellRenderer
 from notebook_agents.run import Run
 
@@ -42,6 +44,7 @@ async def retell(run: Run[Any], card: ApprovalCard, *, look: Look | None) -> Non
         model=run.model,
         look=look,
         make_output=story.part,
+        elapsed=lambda: elapsed(run),
         is_alone=True,
     )
     renderer.watch(run)
@@ -50,19 +53,16 @@ async def retell(run: Run[Any], card: ApprovalCard, *, look: Look | None) -> Non
     story.end()
 
 
-class _Part:
-    """Takes what would be an output of the cell."""
+class _Part(HeldOutput):
+    """What would be an output of the cell."""
 
     def __init__(self, story: _Story) -> None:
+        super().__init__()
         self._story = story
-        self.bundle: Mapping[str, Any] = {}
 
     def display(self, bundle: Mapping[str, Any], *, raw: bool) -> None:
-        assert raw  # noqa: S101 - as a DisplayHandle of the renderer's
-        self.bundle = dict(bundle)
+        super().display(bundle, raw=raw)
         self._story.changed()
-
-    update = display
 
 
 class _Story:

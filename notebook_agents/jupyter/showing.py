@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from IPython.display import DisplayHandle
 
 from notebook_agents.jupyter import kernel
-from notebook_agents.jupyter.begun import approver_of
-from notebook_agents.jupyter.output import CellOutput
+from notebook_agents.jupyter.begun import approver_of, elapsed
+from notebook_agents.jupyter.kernel import Cell
+from notebook_agents.jupyter.output import CellOutput, HeldOutput
 from notebook_agents.jupyter.renderer import CellRenderer
 from notebook_agents.run import Run
 from notebook_agents.sync import on_agent_loop, run_sync
@@ -28,25 +30,48 @@ def show_here(run: Run[Any]) -> None:
     run : Run
         At work or done.
     """
-    if kernel.kernel() is None:  # what a terminal has written stays as it is
-        print(repr(run))  # noqa: T201 - as its text would be
+    is_terminal = kernel.kernel() is None
+    is_captured = not is_terminal and kernel.is_captured()
+    if not run.is_done and (is_terminal or is_captured):
+        print(repr(run))  # noqa: T201 - nothing could be brought up to date there
         return
     cell = kernel.this_cell()
-    approver = approver_of(run)
-    is_captured = kernel.is_captured()
-    renderer = CellRenderer(
-        agent=run.agent,
-        model=run.model,
-        make_output=lambda _: DisplayHandle() if is_captured else CellOutput(cell),
-        is_alone=approver is None or not approver.is_in(cell),
-    )
     if run.is_done:
-        run_sync(renderer.follow(run))
-    elif not is_captured:
-        on_agent_loop(lambda: _follow(renderer, run))
+        _show_whole(run, cell)
+    else:
+        on_agent_loop(lambda: _follow(run, cell))
 
 
-def _follow(renderer: CellRenderer, run: Run[Any]) -> None:
+def _show_whole(run: Run[Any], cell: Cell) -> None:
+    """Show a run that has ended, each part once: in a terminal all of them stay."""
+    parts: list[HeldOutput] = []
+
+    def hold() -> HeldOutput:
+        parts.append(HeldOutput())
+        return parts[-1]
+
+    run_sync(_renderer(run, cell, hold).follow(run))
+    for part in parts:
+        DisplayHandle().display(part.bundle, raw=True)
+
+
+def _follow(run: Run[Any], cell: Cell) -> None:
+    renderer = _renderer(run, cell, lambda: CellOutput(cell))
+    approver = approver_of(run)
+    if approver is not None and approver.is_in(cell):
+        approver.before_asking = renderer.catch_up
+    renderer.watch(run)
     task = asyncio.get_running_loop().create_task(renderer.follow(run))
     _followers.add(task)
     task.add_done_callback(_followers.discard)
+
+
+def _renderer(run: Run[Any], cell: Cell, make: Callable[[], Any]) -> CellRenderer:
+    approver = approver_of(run)
+    return CellRenderer(
+        agent=run.agent,
+        model=run.model,
+        make_output=lambda _: make(),
+        elapsed=lambda: elapsed(run),
+        is_alone=approver is None or not approver.is_in(cell),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -182,8 +183,12 @@ def test_stop_can_be_meant_for_one_agent(kernel):
 
 def test_a_run_shows_itself_where_it_is_the_value_of_a_cell(kernel):
     kernel.run("agent = bot('All **done**.')")
+    kernel.run(
+        "agent = Agent(ScriptedProvider(['All **done**.'], delay=1.2), name='bot')"
+    )
     kernel.run("run = agent.start('x'); await run.ended()")
     shown = kernel.run("run").text
+    assert re.search(r"done · [1-9][.\d]* s", shown)
     assert "✓ bot · scripted:script · done" in shown
     assert "All **done**." in shown
     assert "All **done**." in kernel.run("agent.last_run").text
