@@ -144,7 +144,7 @@ class _Story:
 
     def _hint(self) -> str:
         return (
-            "This page was reloaded, so what the cell goes on to show is told here. "
+            "This page was loaded after the cell began, so what it shows is told here. "
             f"{_how_to_see(self._run)} shows all of it in another cell."
         )
 

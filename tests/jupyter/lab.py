@@ -66,6 +66,17 @@ class Lab:
             page.close()
             self._end_sessions()
 
+    @contextlib.contextmanager
+    def second_page(self, notebook: Notebook) -> Iterator[Notebook]:
+        """Open the same notebook in another window."""
+        page = self._browser.new_page(viewport={"width": 1100, "height": 900})
+        page.set_default_timeout(20_000)
+        try:
+            page.goto(notebook.page.url, timeout=60_000)
+            yield Notebook(page, notebook.path)
+        finally:
+            page.close()
+
     def _start_kernel(self, path: Path, kernel: str) -> None:
         # Before the page opens: it then attaches, and asks for no kernel.
         self._call(

@@ -101,7 +101,7 @@ def test_a_reloaded_page_says_how_it_goes_on_and_is_asked_again(open_waiting):
     cell = notebook.cell(1)
     notebook.button(1, "Approve").click()
     expect(cell.locator(".nba-after")).to_contain_text("dropped sales")
-    expect(cell.locator(".nba-hint")).to_contain_text("This page was reloaded")
+    expect(cell.locator(".nba-hint")).to_contain_text("This page was loaded after")
     expect(cell.locator(".nba-hint")).to_contain_text("agent.last_run shows all of it")
     expect(cell.locator(".nba-call").nth(1)).to_contain_text("orders")
     notebook.screenshot("reload-second-question")
@@ -124,6 +124,31 @@ def test_a_page_may_be_reloaded_several_times(open_waiting):
     notebook.button(1, "Approve").click()
     notebook.wait_shown(1, "All done.")
     assert sum("Approved by you" in each for each in kept(notebook)) == 2
+
+
+def test_two_windows_show_the_same_and_each_can_answer(open_waiting, lab):
+    notebook = open_waiting(MAGIC, agent="agent = two()")
+    notebook.saved()
+    with lab.second_page(notebook) as other:
+        other.button(1, "Approve").click(timeout=60_000)
+        expect(other.cell(1).locator(".nba-call").nth(1)).to_contain_text("orders")
+        notebook.wait_shown(1, "One more.")
+        assert "loaded after" not in notebook.shown(1)
+        notebook.button(1, "Deny").click()
+        for page in (notebook, other):
+            page.wait_shown(1, "All done.")
+            page.wait_shown(1, "Denied by you: drop(table='orders')")
+            assert page.shown(1).count("Approved by you") == 1
+
+
+def test_stop_in_a_reloaded_page_ends_the_run_and_says_so(open_waiting):
+    notebook = open_waiting(MAGIC, "print('log', log)")
+    reload(notebook)
+    notebook.interrupt()
+    notebook.wait_shown(1, "Cancelled")
+    notebook.wait_shown(1, "Stopped.")
+    notebook.run(2)
+    notebook.wait_shown(2, "log []")
 
 
 def test_a_plain_cell_keeps_the_record_and_the_answer_after_a_reload(open_waiting):
