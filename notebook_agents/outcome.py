@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from notebook_agents.events import Event, TokenEvent
+from notebook_agents.events import (
+    ActionEvent,
+    ApprovalRequestedEvent,
+    ApprovalResultEvent,
+    ErrorEvent,
+    Event,
+    ObservationEvent,
+    TokenEvent,
+    ToolErrorEvent,
+)
 from notebook_agents.identifiers import new_id, new_uuid
 from notebook_agents.messages import to_dicts
 from notebook_agents.providers.base import model_label
-from notebook_agents.results import (
-    AgentResult,
-    approvals_of,
-    errors_of,
-    tool_calls_of,
-)
+from notebook_agents.results import AgentResult
 from notebook_agents.turn import Turn
 
 __all__ = ["outcome_of"]
@@ -64,9 +68,9 @@ def outcome_of(
         reasoning_tokens=usage.reasoning_tokens,
         cost=cost,
         steps=turn.step,
-        tool_calls=tool_calls_of(told),
-        approvals=turn.decided(approvals_of(told)),
-        errors=[*errors_of(told), *errors],
+        tool_calls=_tool_calls_of(told),
+        approvals=turn.decided(_approvals_of(told)),
+        errors=[*_errors_of(told), *errors],
         stop_reason=turn.stop_reason,
         is_blocked=turn.stop_reason == "blocked",
         run_id=turn.origin.run_id,
@@ -78,3 +82,67 @@ def outcome_of(
         **conversation,
         _prior=turn.prior,
     )
+
+
+def _tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Give one entry a call that has ended, in call order."""
+    actions = {
+        event.call_id: event for event in events if isinstance(event, ActionEvent)
+    }
+    ended = {
+        event.call_id: event for event in events if isinstance(event, ObservationEvent)
+    }
+    # A person may have changed them.
+    decided = {
+        event.call_id: event.args
+        for event in events
+        if isinstance(event, ApprovalResultEvent)
+    }
+    return [
+        {
+            "tool": action.tool,
+            "args": dict(decided.get(call_id, action.args)),
+            "content": ended[call_id].content,
+            "seconds": ended[call_id].seconds,
+            "status": ended[call_id].status,
+            "failed": ended[call_id].failed,
+        }
+        for call_id, action in actions.items()
+        if call_id in ended
+    ]
+
+
+def _approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Give one entry a decision."""
+    asked = {
+        event.request["id"]: event.args
+        for event in events
+        if isinstance(event, ApprovalRequestedEvent)
+    }
+    return [
+        {
+            "agent": event.agent,
+            "tool": event.tool,
+            "args": dict(event.args),
+            "asked": dict(asked.get(event.request_id, event.args)),
+            "decision": event.decision,
+            "scope": event.scope,
+            "until": event.until,
+            "reason": event.reason,
+            "by": event.by,
+            "at": event.ts,
+        }
+        for event in events
+        if isinstance(event, ApprovalResultEvent)
+    ]
+
+
+def _errors_of(events: Sequence[Event]) -> list[str]:
+    """Give one line a fault."""
+    return [
+        f"{event.tool}: {event.error}"
+        if isinstance(event, ToolErrorEvent)
+        else f"{event.reason}: {event.detail}"
+        for event in events
+        if isinstance(event, ToolErrorEvent | ErrorEvent)
+    ]

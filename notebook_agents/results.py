@@ -13,15 +13,7 @@ from typing_extensions import TypeVar
 
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.events import (
-    ActionEvent,
-    ApprovalRequestedEvent,
-    ApprovalResultEvent,
-    ErrorEvent,
-    Event,
-    ObservationEvent,
-    ToolErrorEvent,
-)
+from notebook_agents.events import Event
 from notebook_agents.front_ends import front_ends
 from notebook_agents.messages import Message, to_dicts
 from notebook_agents.tables import COLUMNS, frame_of, rows_of
@@ -335,67 +327,3 @@ def _plain(value: object) -> Any:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def tool_calls_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Give one entry a call that has ended, in call order."""
-    actions = {
-        event.call_id: event for event in events if isinstance(event, ActionEvent)
-    }
-    ended = {
-        event.call_id: event for event in events if isinstance(event, ObservationEvent)
-    }
-    # A person may have changed them.
-    decided = {
-        event.call_id: event.args
-        for event in events
-        if isinstance(event, ApprovalResultEvent)
-    }
-    return [
-        {
-            "tool": action.tool,
-            "args": dict(decided.get(call_id, action.args)),
-            "content": ended[call_id].content,
-            "seconds": ended[call_id].seconds,
-            "status": ended[call_id].status,
-            "failed": ended[call_id].failed,
-        }
-        for call_id, action in actions.items()
-        if call_id in ended
-    ]
-
-
-def approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Give one entry a decision."""
-    asked = {
-        event.request["id"]: event.args
-        for event in events
-        if isinstance(event, ApprovalRequestedEvent)
-    }
-    return [
-        {
-            "agent": event.agent,
-            "tool": event.tool,
-            "args": dict(event.args),
-            "asked": dict(asked.get(event.request_id, event.args)),
-            "decision": event.decision,
-            "scope": event.scope,
-            "until": event.until,
-            "reason": event.reason,
-            "by": event.by,
-            "at": event.ts,
-        }
-        for event in events
-        if isinstance(event, ApprovalResultEvent)
-    ]
-
-
-def errors_of(events: Sequence[Event]) -> list[str]:
-    """Give one line a fault."""
-    return [
-        f"{event.tool}: {event.error}"
-        if isinstance(event, ToolErrorEvent)
-        else f"{event.reason}: {event.detail}"
-        for event in events
-        if isinstance(event, ToolErrorEvent | ErrorEvent)
-    ]

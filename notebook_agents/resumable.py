@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.options import AskOptions
 from notebook_agents.results import AgentResult, T
-from notebook_agents.run import Run
 from notebook_agents.runnable import Runnable
 
 if TYPE_CHECKING:
     from notebook_agents.journal import Resumed
     from notebook_agents.memory.journal import UnfinishedRun
+    from notebook_agents.run import Run
 
 __all__ = ["Resumable"]
 
