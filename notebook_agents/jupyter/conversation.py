@@ -15,6 +15,7 @@ from notebook_agents.jupyter._words import clean, moment, shortened
 from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.named import list_sessions, open_session
 from notebook_agents.memory.session import MemorySession, load_history
+from notebook_agents.memory.sqlite import default_path
 from notebook_agents.memory.store import MemoryBackend
 
 __all__ = [
@@ -76,9 +77,10 @@ def kept_session(name: str) -> MemorySession:
         If there is none of that name.
     """
     titles = session_names()
-    session = _opened(name)
-    if session.title in titles or cut_off_runs(session):
-        return session
+    if default_path().exists():  # else a look would make it
+        session = _opened(name)
+        if session.title in titles or cut_off_runs(session):
+            return session
     close = difflib.get_close_matches(name, titles, n=1)
     message = f"There is no session {name!r}. "
     if close:

@@ -147,12 +147,12 @@ class Question:
             quiet=args.quiet, verbose=args.verbose, verbatim=self.form.is_verbatim
         )
         memory = self.options.get("memory", self.owner.memory)
-        await self._tell_of_unfinished(memory)
 
         async def begin() -> Run[Any]:
             return asked.start(self.prompt, approver=approver, **self.options)
 
         try:
+            await self._tell_of_unfinished(memory)
             return await show_run(
                 begin,
                 asked=asked,

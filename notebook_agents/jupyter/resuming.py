@@ -84,13 +84,14 @@ class Resumption:
             If there is nothing to go on with, or it is not clear with what.
         """
         args = _ARGUMENTS.parse_args(list(words))
-        session = kept_session(args.session) if args.session else None
+        named = args.session is not None
+        session = kept_session(args.session) if named else None
         names = list(args.words)
-        named = names.pop(0) if names and agents.peek(names[0]) else None
+        agent_name = names.pop(0) if names and agents.peek(names[0]) else None
         if len(names) > 1:
             message = f"%agent resume takes [AGENT] [ID] [-S NAME], not {names[1]!r}."
             raise UsageError(message)
-        agent = agents.find(named)
+        agent = agents.find(agent_name)
         memory = agent.memory if session is None else session
         run = _chosen(memory, names, force=args.force)
         variables = NotebookVariables(shell)

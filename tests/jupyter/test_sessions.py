@@ -79,6 +79,12 @@ def test_history_and_reset_of_a_session_by_its_name(kernel):
     assert "something else" in kernel.run("%agent history agent").text
 
 
+def test_asking_for_a_session_makes_none(kernel, home):
+    for line in ("history -S x", "reset -S x", "resume -S x", "sessions"):
+        kernel.run(f"%agent {line}")
+    assert list(home.rglob("conversations.sqlite")) == []
+
+
 def test_a_session_that_is_misspelt_is_not_made(kernel):
     kernel.run("agent = bot('hi')")
     kernel.run("%%agent agent -S thesis\nhi")
