@@ -20,7 +20,12 @@ async def work(n: int, text: str = "") -> str:
 def start(*calls, **options):
     agent = Agent(ScriptedProvider([list(calls), "done"]), [work], name="bot", **options)
     log.clear()
-    return agent.start("go")
+    run, pause = agent.start("go"), threading.Event()
+    for _ in range(200):  # a question takes a moment to arise
+        if run.approvals or run.is_done:
+            break
+        pause.wait(0.01)
+    return run
 """
 TWO = "run = start(call('work', n=1), call('work', n=2))"
 SAID = """
