@@ -83,7 +83,8 @@ async def test_the_next_turn_sees_the_picture_again(kind, tmp_path):
     await agent.run("Sure?")
     first = model.requests[1].messages[0]
     assert first.content == [text("What is it?"), IMAGE]
-    assert history_rows(agent)[0]["content"] == "What is it?\n[image]"
+    rows = history_rows(agent.memory, agent.ledger)
+    assert rows[0]["content"] == "What is it?\n[image]"
 
 
 async def test_people_see_the_text_and_a_word_for_each_picture(tmp_path):

@@ -115,13 +115,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> weights.Weights:
     return known
 
 
-@pytest.mark.usefixtures("small")
 async def test_a_picture_is_refused_in_one_sentence() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     with pytest.raises(AgentConfigurationError, match="reads text only"):
         await Agent(LocalProvider()).run(["What is it?", picture])
 
 
+@pytest.mark.usefixtures("small")
 async def test_missing_weights_name_the_one_command_to_run() -> None:
     command = "notebook-agents models pull"
     with pytest.raises(
