@@ -494,7 +494,7 @@ async def test_an_orchestrator_delegates_twice_at_once_and_leaves_its_member_alo
     contents = [each["content"] for each in result.tool_calls]
     assert contents[:2] == ["done: one", "done: two"]
     assert "no member 'nobody'" in contents[2]
-    assert result.tool_calls[2]["status"] == "done"
+    assert result.tool_calls[2]["status"] == "failed"
     assert {k: v for k, v in vars(member).items() if k != "last_run"} == {
         k: v for k, v in before.items() if k != "last_run"
     }
