@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.line import split_words
 from notebook_agents.jupyter.rows import whole_frame_of
 from notebook_agents.memory.named import list_sessions
+from notebook_agents.spelling import did_you_mean
 
 __all__ = ["AgentCommands", "help_text"]
 
@@ -86,10 +86,8 @@ class AgentCommands:
         words = split_words(line)
         command = self._commands.get(words[0] if words else "help")
         if command is None:
-            close = difflib.get_close_matches(words[0], self._commands, n=1)
-            meant = f"Did you mean {close[0]}? " if close else ""
             message = (
-                f"%agent has no {words[0]!r}. {meant}It has "
+                f"%agent has no {words[0]!r}.{did_you_mean(words[0], self._commands)} It has "
                 f"{', '.join(self._commands)}. "
                 "To ask, write %%agent on the first line of a cell."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import Sequence
 
 from IPython.core.error import UsageError
@@ -17,6 +16,7 @@ from notebook_agents.memory.named import list_sessions, open_session
 from notebook_agents.memory.session import MemorySession, load_history
 from notebook_agents.memory.sqlite import default_path
 from notebook_agents.memory.store import MemoryBackend
+from notebook_agents.spelling import did_you_mean
 
 __all__ = [
     "conversation_of_cell",
@@ -81,12 +81,8 @@ def kept_session(name: str) -> MemorySession:
         session = _opened(name)
         if session.title in titles or cut_off_runs(session):
             return session
-    close = difflib.get_close_matches(name, titles, n=1)
-    message = f"There is no session {name!r}. "
-    if close:
-        message += f"Did you mean {close[0]}?"
-    else:
-        message += "%agent sessions lists those there are."
+    meant = did_you_mean(name, titles) or " %agent sessions lists those there are."
+    message = f"There is no session {name!r}.{meant}"
     raise UsageError(message)
 
 
@@ -143,9 +139,9 @@ async def unfinished_line(
     line = f"%agent resume{f' {agent}' if agent else ''}{named}"
     if len(runs) == 1:
         said = f"A run of this conversation was cut off ({_prompt(runs[0])})."
-    else:
-        said = f"{len(runs)} runs of this conversation were cut off."
-    return f"{said} {line} goes on with it."
+        return f"{said} {line} goes on with it."
+    # Without an identifier the line lists them: nobody said which.
+    return f"{len(runs)} runs of this conversation were cut off. {line} lists them."
 
 
 def listed(runs: Sequence[UnfinishedRun]) -> str:

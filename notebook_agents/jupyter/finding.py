@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from notebook_agents.agent import Agent
+from notebook_agents.spelling import did_you_mean
 
 __all__ = ["AgentFinder"]
 
@@ -87,12 +87,9 @@ def _called(name: str, here: dict[str, Agent]) -> str:
     if len({id(here[key]) for key in variables}) == 1:
         return variables[0]
     message = f"There is no agent named {name!r} here; agents: "
-    message += (", ".join(sorted(here)) or "none yet") + ". "
-    close = difflib.get_close_matches(name, here, n=1)
-    if close:
-        message += f"Did you mean {close[0]}?"
-    else:
-        message += f'Make one in a cell: {name} = Agent("local")'
+    message += (", ".join(sorted(here)) or "none yet") + "."
+    make = f' Make one in a cell: {name} = Agent("local")'
+    message += did_you_mean(name, here) or make
     raise UsageError(message)
 
 

@@ -159,7 +159,7 @@ def format_named(
         return found
     if name in _OF_TEXT:
         message = (
-            f"-f {name} reads a text, but the answer shall be {type_name}. "
+            f"-f {name} reads a text, but the answer is of the type {type_name}. "
             "Leave -f out, or take -f json."
         )
         raise UsageError(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import copy
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from keyword import iskeyword
@@ -32,6 +31,7 @@ from notebook_agents.jupyter.variables import NotebookVariables
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
+from notebook_agents.spelling import did_you_mean
 
 __all__ = ["Question"]
 
@@ -224,9 +224,10 @@ def _type_named(name: str, variables: Mapping[str, Any]) -> Any:
     found = getattr(builtins, name, None)
     if isinstance(found, type):
         return found
-    close = difflib.get_close_matches(name, variables, n=1)
-    message = f"--schema needs a variable that holds a type; there is no {name!r}. "
-    message += f"Did you mean {close[0]}?" if close else "Define it in a cell above."
+    meant = did_you_mean(name, variables) or " Define it in a cell above."
+    message = (
+        f"--schema needs a variable that holds a type; there is no {name!r}.{meant}"
+    )
     raise UsageError(message)
 
 

@@ -137,23 +137,23 @@ class Resumption:
 
 
 def _chosen(memory: MemoryBackend, names: list[str], *, force: bool) -> UnfinishedRun:
-    runs = unfinished_runs(memory) if force else cut_off_runs(memory)
+    unfinished = unfinished_runs(memory)
+    runs = unfinished if force else cut_off_runs(memory)
+    found = runs
     if names:
-        name = names[0]
-        found = [run for run in runs if run["run_id"].startswith(name)]
-        found = found if len(name) >= _SHORTEST_ID else []
-    else:
-        found = runs
+        name = names[0] if len(names[0]) >= _SHORTEST_ID else None
+        found = [run for run in runs if name and run["run_id"].startswith(name)]
     if len(found) == 1:
         return found[0]
     if runs:
-        what = f"{names[0]!r} is none of them" if names else "name one"
-        message = f"Runs that were cut off; {what}:\n{listed(runs)}"
-    elif unfinished_runs(memory):
+        message = (
+            f"Runs that were cut off; {_how_to_name(names, found)}:\n{listed(runs)}"
+        )
+    elif unfinished:
         message = (
             "The unfinished run of this conversation seems to go on in another "
-            "process. If that must not go on with it, add --force:\n"
-            f"{listed(unfinished_runs(memory))}"
+            "process. If that process is not at work on it any more, add --force:\n"
+            f"{listed(unfinished)}"
         )
     else:
         message = (
@@ -161,3 +161,11 @@ def _chosen(memory: MemoryBackend, names: list[str], *, force: bool) -> Unfinish
             "kept can have one: %%agent -S NAME, or an agent with such a memory."
         )
     raise UsageError(message)
+
+
+def _how_to_name(names: list[str], found: Sequence[UnfinishedRun]) -> str:
+    if not names:
+        return "name one by its identifier"
+    if len(names[0]) < _SHORTEST_ID:
+        return f"give {_SHORTEST_ID} characters of an identifier, or more"
+    return f"{names[0]!r} is {'the beginning of several' if found else 'none of them'}"

@@ -238,9 +238,9 @@ def test_a_typed_answer_is_read_as_its_value_whatever_the_format():
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("one -f code", "-f code reads a text, but the answer shall be int."),
-        ("several --schema Rows -f math", "the answer shall be list[Row]."),
-        ("several --schema Row5", "there is no 'Row5'. Did you mean Row?"),
+        ("one -f code", "-f code reads a text, but the answer is of the type int."),
+        ("several --schema Rows -f math", "the answer is of the type list[Row]."),
+        ("several --schema Row5", "there is no 'Row5'. Did you mean 'Row'?"),
         ("several --schema asyncio", "cannot be read from JSON"),
     ],
 )

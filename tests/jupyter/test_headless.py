@@ -145,7 +145,7 @@ def test_sync_and_async_tools_run_where_the_user_works():
 ERRORS = {
     "Agent('local').run_sync('hi')": "%run -m notebook_agents models pull",
     "%%agent nosuch\nhi": "There is no agent named 'nosuch' here; agents: agent",
-    "%%agent agnet\nhi": "Did you mean agent?",
+    "%%agent agnet\nhi": "Did you mean 'agent'?",
     "%%agent agent --bad\nhi": "unrecognized arguments: --bad. %%agent? lists",
     "%%agent agent -y maybe\nhi": "invalid choice: 'maybe'",
     "%%agent agent\n  ": "The cell is empty. Write below %%agent",

@@ -51,7 +51,7 @@ def cut_off():
 
 
 def test_a_cell_says_whether_its_session_is_new_or_continued(kernel):
-    kernel.run("agent = bot('one', 'two', 'three', 'two again', 'anew')")
+    kernel.run("agent = bot('one', 'two', 'three', 'two again', 'anew', 'own')")
     assert "session trip, new" in kernel.run("%%agent -S trip\nfirst", cell="a").text
     second = kernel.run("%%agent -S trip\nsecond", cell="b").text
     assert "session trip, continued after 1 turn" in second
@@ -60,7 +60,7 @@ def test_a_cell_says_whether_its_session_is_new_or_continued(kernel):
     again = kernel.run("%%agent -S trip\nsecond", cell="b").text
     assert "session trip, continued after 1 turn" in again
     assert "session trip, new" in kernel.run("%%agent -S trip -n\nx", cell="a").text
-    assert "session" not in kernel.run("bot('x').run_sync('y')").text
+    assert "session" not in kernel.run("%%agent\nno name", cell="c").text
 
 
 def test_history_and_reset_of_a_session_by_its_name(kernel):
@@ -91,7 +91,7 @@ def test_a_session_that_is_misspelt_is_not_made(kernel):
     for line in ("history -S thesi", "reset -S thesi", "resume -S thesi"):
         reply = kernel.run(f"%agent {line}")
         assert reply.status == "error"
-        assert "There is no session 'thesi'. Did you mean thesis?" in reply.text
+        assert "There is no session 'thesi'. Did you mean 'thesis'?" in reply.text
     assert kernel.run("%agent sessions").text.split() == ["thesis:", "2", "messages"]
 
 
@@ -111,12 +111,11 @@ def test_a_cell_says_that_a_run_was_cut_off_and_what_to_type(cut_off, kernel):
 
 @pytest.mark.parametrize(
     "cell",
-    ["%agent resume -S diary", "%time _ = %agent resume bot -S diary"],
+    ["%agent resume -S diary", "pass\n%agent resume bot -S diary"],
     ids=["awaited", "blocking"],
 )
 def test_a_run_goes_on_in_a_cell_as_any_other(cut_off, kernel, cell):
     kernel.run("agent = bot('It is done.')")
-    cell = cell.replace("%time _ = ", "pass\n")
     shown = kernel.run(cell).text
     assert "session diary, resumed" in shown
     parts = ("I will add first.", "✓ add(a=1, b=2) · done", "✗ delete(n=1) · failed")
@@ -134,13 +133,16 @@ def test_a_run_goes_on_in_a_cell_as_any_other(cut_off, kernel, cell):
 def test_one_of_several_runs_that_were_cut_off_is_named(cut_off, kernel):
     done = subprocess.run([sys.executable, "-c", KILLED], check=False, timeout=40)
     assert done.returncode == 9
-    kernel.run("agent = bot('It is done.')")
+    kernel.run("agent = bot('Hello.', 'It is done.')")
+    told = kernel.run("%%agent agent -S diary\nhi").text
+    assert "2 runs of this conversation were cut off. %agent resume" in told
     reply = kernel.run("%agent resume -S diary")
     assert reply.status == "error"
     lines = [line for line in reply.text.splitlines() if "Add and delete" in line]
     first, _ = [line.split()[0] for line in lines]
     assert "It is done." in kernel.run(f"%agent resume -S diary {first[:8]}").text
     assert "is none of them" in kernel.run("%agent resume -S diary 0000").text
+    assert "give 4 characters" in kernel.run("%agent resume -S diary 00").text
 
 
 def test_there_is_nothing_to_resume_where_nothing_is_kept(kernel):
@@ -188,7 +190,6 @@ def test_stop_can_be_meant_for_one_agent(kernel):
 
 
 def test_a_run_shows_itself_where_it_is_the_value_of_a_cell(kernel):
-    kernel.run("agent = bot('All **done**.')")
     kernel.run(
         "agent = Agent(ScriptedProvider(['All **done**.'], delay=1.2), name='bot')"
     )
