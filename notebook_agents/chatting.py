@@ -89,13 +89,9 @@ class Chatting(Runnable[T]):
         name = conversation_id if is_named else create_conversation_id()
         scope = conversation_scope(name, user_id=user_id, agent_id=self.agent_id)
         options["memory"] = store.session(scope)
-        facts = (
-            [explicit_context]
-            if isinstance(explicit_context, str)
-            else (explicit_context or ())
-        )
         try:
-            result = await self._ask(with_context(content, facts), options)
+            message = with_context(content, _facts(explicit_context))
+            result = await self._ask(message, options)
         except GuardrailBlockedError as error:
             result = error.result
         return replace(result, conversation_id=name)
@@ -163,6 +159,12 @@ def conversation_scope(
     return MemoryScope(conversation_id=number, user_id=user_id, agent_id=agent_id)
 
 
+def _facts(given: object) -> tuple[str, ...]:
+    several = [given] if isinstance(given, str) else given or ()
+    name = "explicit_context"
+    return checks.texts(name, checks.each(name, several, "texts"))
+
+
 @overload
 def with_context(message: str, facts: Iterable[str]) -> str: ...
 @overload
@@ -183,7 +185,8 @@ def with_context(message: Said, facts: Iterable[str]) -> Said:
         In the user's words: a client has no say in the system prompt.
     """
     listed = "\n".join(f"- {text}" for text in facts if text.strip())
-    if not listed:
-        return message
+    is_blank = not isinstance(message, str | list | tuple) or not str(message).strip()
+    if is_blank or not listed:
+        return message  # what is no message is refused where it is read
     told = f"Context for this message:\n{listed}\n"
     return f"{told}\n{message}" if isinstance(message, str) else [told, *message]

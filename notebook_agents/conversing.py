@@ -8,16 +8,19 @@ from typing import Any, Unpack
 
 from notebook_agents import checks
 from notebook_agents.agent import Agent
+from notebook_agents.asked import Said
 from notebook_agents.chatting import conversation_scope, store_of_many
 from notebook_agents.history.buffer import HistoryBuffer
 from notebook_agents.memory.store import MemorySession
 from notebook_agents.messages import to_dicts
 from notebook_agents.options import AskOptions
 from notebook_agents.results import AgentResult
+from notebook_agents.spelling import by_name
 
 __all__ = ["ConversationService"]
 
 
+@by_name
 class ConversationService:
     """An agent with many conversations, of each of which it sees a bounded part.
 
@@ -65,7 +68,9 @@ class ConversationService:
     ) -> None:
         given: object = agent
         if not isinstance(given, Agent):
-            checks.fail(f"A ConversationService needs an Agent, not {given!r}.")
+            checks.fail(
+                f"A ConversationService needs an Agent, not {checks.shown(given)}."
+            )
         checks.whole("history_max_tokens", history_max_tokens, least=1)
         checks.whole("max_conversations", max_conversations, least=1)
         self.agent = agent
@@ -82,7 +87,7 @@ class ConversationService:
     async def run(
         self,
         conversation_id: str,
-        message: str,
+        message: Said,
         *,
         user_id: str | None = None,
         **options: Unpack[AskOptions],
@@ -94,8 +99,8 @@ class ConversationService:
         conversation_id : str
             Which one, in at most 128 characters of any kind; its first turn
             begins it.
-        message : str
-            What the agent should do.
+        message : str or list
+            What the agent should do: a text, or parts, as for ``agent.run``.
         user_id : str, optional
             Whose it is; two users never share one.
         **options

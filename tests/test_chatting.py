@@ -142,6 +142,23 @@ async def test_a_name_that_is_none_is_refused_before_anything_is_sent(who, where
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "facts", "says"),
+    [
+        (7, ["The sky is green."], "The message must be text, not int."),
+        (" ", ["The sky is green."], "The message is empty."),
+        ("Which?", 7, "explicit_context is 7; it must be a list of texts."),
+        ("Which?", [7], "explicit_context: an entry is 7; it must be a text."),
+    ],
+)
+async def test_what_is_no_message_or_no_fact_is_refused(content, facts, says):
+    agent = agent_of("never said")
+    with pytest.raises(AgentConfigurationError) as caught:
+        await agent.chat("ada", "c", content, facts)
+    assert says in str(caught.value)
+    assert agent._model.get().requests == []
+
+
 class OneConversation:
     """A memory of somebody else's, with nothing in it."""
 

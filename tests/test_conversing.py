@@ -137,6 +137,15 @@ def test_a_limit_of_nothing_is_refused(options, says):
         ConversationService(Agent(ScriptedProvider([])), **options)
 
 
+async def test_a_message_may_be_parts_which_stay_in_the_conversation():
+    model = ScriptedProvider(["A cat.", "Yes."])
+    service = ConversationService(Agent(model))
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    await service.run("1", ["What is this?", image])
+    await service.run("1", "Sure?")
+    assert told(model, 1)[0][1] == image
+
+
 @pytest.mark.parametrize("name", ["", " ", None, "x" * 129])
 async def test_a_conversation_needs_a_name(name):
     service = ConversationService(Agent(ScriptedProvider([])))

@@ -230,15 +230,15 @@ class HistoryBuffer:
             self._generation += 1
             self._empty()
 
-    async def run(self, agent: _Agent, prompt: str, **options: Any) -> AgentResult[Any]:
+    async def run(self, agent: _Agent, prompt: Any, **options: Any) -> AgentResult[Any]:
         """Ask an agent with this conversation before the question, and add the turn.
 
         Parameters
         ----------
         agent : Agent
             Whom to ask.
-        prompt : str
-            What it should do.
+        prompt : str or list
+            What it should do: a text, or parts, as for ``agent.run``.
         **options : object
             As for ``agent.run``, but for ``prior_messages``.
 
@@ -252,7 +252,7 @@ class HistoryBuffer:
         await self._settle()
         return result
 
-    def run_sync(self, agent: _Agent, prompt: str, **options: Any) -> AgentResult[Any]:
+    def run_sync(self, agent: _Agent, prompt: Any, **options: Any) -> AgentResult[Any]:
         """Do what `run` does, from sync code anywhere.
 
         Parameters
