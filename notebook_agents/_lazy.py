@@ -38,7 +38,7 @@ def lazy_names(
     def load(name: str) -> Any:
         if name not in homes:
             message = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(message, name=name, obj=sys.modules[package])
         value = getattr(importlib.import_module(f".{homes[name]}", package), name)
         setattr(sys.modules[package], name, value)
         return value

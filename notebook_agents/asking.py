@@ -166,8 +166,8 @@ def _refuse(what: str, named: frozenset[str], known: frozenset[str]) -> None:
         name = unknown[0]
         tools = ", ".join(sorted(known)) or "none"
         message = (
-            f"The {what} names {name!r}, which is no tool of it.{did_you_mean(name, known)} "
-            f"Its tools: {tools}."
+            f"The {what} names {name!r}, which is none of its tools: {tools}."
+            f"{did_you_mean(name, known)}"
         )
         raise AgentConfigurationError(message)
 

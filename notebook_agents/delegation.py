@@ -55,7 +55,7 @@ async def delegated(
     Raises
     ------
     ToolError
-        If this is the tenth agent that hands the task on.
+        If the task has been handed on ten times already.
     NotebookAgentsError
         If it failed.
     CancelledError

@@ -16,6 +16,8 @@ __all__ = ["Message", "Role", "ToolCall", "Usage"]
 
 CHARACTERS_A_TOKEN = 4
 """By which tokens are estimated where nobody has counted them."""
+CHARACTERS_A_FILE = 4000
+"""What an image or a file counts for in such an estimate, whatever its size."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from notebook_agents.messages import CHARACTERS_A_TOKEN, Message
+from notebook_agents.messages import (
+    CHARACTERS_A_FILE,
+    CHARACTERS_A_TOKEN,
+    Message,
+)
 
 __all__ = ["Amount", "amount_of", "estimate_tokens", "is_step", "rounds_of", "turns_of"]
-
-CHARACTERS_A_FILE = 4000
-"""What an image or a file counts for, whatever its size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def limits_of(options: HttpOptions, *, url: str, model: str) -> Limits | None:
         requests=options.get("requests_per_minute"),
         tokens=options.get("tokens_per_minute"),
     )
-    return limits if limits.limit_anything else None
+    return limits if limits.has_any else None
 
 
 def normalized_url(url: str) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from notebook_agents.messages import CHARACTERS_A_TOKEN
+from notebook_agents.messages import CHARACTERS_A_FILE, CHARACTERS_A_TOKEN
 from notebook_agents.providers._failures import Failure
 from notebook_agents.providers.deltas import Delta, ModelReply, ModelRequest, RetryDelta
 
@@ -31,8 +31,6 @@ TELL_SECONDS = 1.0
 """How long to wait before saying so."""
 LOOK_SECONDS = 1.0
 """How often to look whether those in front are still there."""
-CHARACTERS_A_FILE = 4000
-"""What an image or a file counts for, whatever its size."""
 
 _lock = threading.Lock()
 _accounts: dict[tuple[str, ...], _Account] = {}
@@ -70,7 +68,7 @@ class Limits:
     tokens: int | None = None
 
     @property
-    def limit_anything(self) -> bool:
+    def has_any(self) -> bool:
         """Whether there is any limit at all."""
         return not (self.concurrency is self.requests is self.tokens is None)
 
