@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
-import time
 import tracemalloc
 
 import httpx
@@ -80,10 +79,9 @@ DRIP = [step for _ in range(200) for step in (b"1\r\n:\r\n", Wait(0.05))]
 @every_wire
 async def test_a_drip_without_an_end_ends_with_the_time_there_is(server, wire):
     server.say([STREAM_HEAD, *DRIP])
-    start = time.monotonic()
     agent = agent_on(server, wire, timeout=0.4, stall_timeout=0.2)
-    await failure(agent, ProviderTimeoutError)
-    assert time.monotonic() - start < 5
+    async with asyncio.timeout(5):  # the drip goes on for twice as long
+        await failure(agent, ProviderTimeoutError)
 
 
 async def test_a_head_that_drips_ends_with_the_time_there_is(server):
@@ -97,11 +95,10 @@ async def test_who_is_dripped_at_can_stop(server, wire, wait_until):
     server.say([STREAM_HEAD, *DRIP])
     run = agent_on(server, wire).start("Hi")
     await asyncio.to_thread(wait_until, lambda: server.requests)
-    start = time.monotonic()
     run.cancel()
     with pytest.raises(RunCancelledError):
-        await run.result()
-    assert time.monotonic() - start < 2
+        async with asyncio.timeout(5):  # the drip goes on for twice as long
+            await run.result()
     await asyncio.to_thread(wait_until, lambda: not server.open_connections)
 
 

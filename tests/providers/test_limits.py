@@ -409,11 +409,10 @@ async def test_a_run_that_waits_can_be_stopped(server):
     await agent.run("Hi")
     run = agent.start("Again")
     await until(lambda: any(account.line for account in _limits._accounts.values()))
-    began = time.monotonic()
     run.cancel()
     with pytest.raises(RunCancelledError):
-        await run.result()
-    assert time.monotonic() - began < 1
+        async with asyncio.timeout(5):  # it would have waited for a minute
+            await run.result()
     assert not any(account.line for account in _limits._accounts.values())
 
 

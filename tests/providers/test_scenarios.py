@@ -20,6 +20,7 @@ from notebook_agents.errors import (
 from notebook_agents.providers import OpenAICompatibleProvider
 from notebook_agents.testing import scenario, scenario_names
 from notebook_agents.testing.wire import HOLD, Wait, wire_server
+from notebook_agents.testing.wire.catalogue import scenarios
 from tests.providers.services import KEY, WIRES, provider_for
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -158,11 +159,10 @@ async def test_what_may_pass_is_asked_again(server, name, monkeypatch):
 
 
 def test_every_scenario_says_what_it_is_about():
-    names = scenario_names()
-    assert len(names) == len(set(names)) > 400
-    for name in names:
-        each = scenario(name)
-        assert each.name == name
+    every = list(scenarios())
+    assert len(every) == len({each.name for each in every}) > 400
+    assert [each.name for each in every] == scenario_names()
+    for each in every:
         assert each.about
         assert each.reply
         assert bool(each.error) <= (not each.text and not each.calls)

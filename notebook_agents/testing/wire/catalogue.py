@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from notebook_agents.testing.wire.scenarios import Scenario
 
-__all__ = ["scenario", "scenario_names"]
+__all__ = ["scenario", "scenario_names", "scenarios"]
 
 
 @functools.cache
 def _all() -> Mapping[str, Scenario]:
+    return {each.name: each for each in scenarios()}
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Make all scenarios, one wire format after the other."""
     from notebook_agents.testing.wire import (
         anthropic,
         chat,
@@ -22,8 +27,8 @@ def _all() -> Mapping[str, Scenario]:
         responses,
     )
 
-    parts = (chat, chat_calls, responses, anthropic, gemini, objects)
-    return {each.name: each for part in parts for each in part.scenarios()}
+    for part in (chat, chat_calls, responses, anthropic, gemini, objects):
+        yield from part.scenarios()
 
 
 def scenario_names(start: str = "") -> list[str]:
