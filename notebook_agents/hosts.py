@@ -1,4 +1,4 @@
-"""The hook through which an environment says how to run and ask there.
+"""The hook through which an environment says how to run, ask and show there.
 
 Nothing below `notebook_agents.jupyter` imports it: a front end is found by its
 entry point, and only where IPython has been loaded already.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from notebook_agents.tools.definition import ToolDefinition
     from notebook_agents.waiting import Waiter
 
-__all__ = ["Host", "current_host", "register_host"]
+__all__ = ["Host", "Shown", "current_host", "register_host"]
 
 T = TypeVar("T")
 
@@ -88,3 +88,14 @@ def current_host() -> Host | None:
         if host.is_here():
             return host
     return None
+
+
+class Shown:
+    """Something that shows itself in a cell, as the front end of that sees fit."""
+
+    def _ipython_display_(self) -> None:
+        host = current_host()
+        if host is None:
+            # IPython then goes on to the text of it.
+            raise NotImplementedError
+        host.show(self)

@@ -26,6 +26,7 @@ from notebook_agents.errors import (
     RunCancelledError,
 )
 from notebook_agents.events import Event
+from notebook_agents.hosts import Shown
 from notebook_agents.loop import run_loop
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.messages import Message
@@ -34,7 +35,6 @@ from notebook_agents.patience import Patience, guarded
 from notebook_agents.pricing import cost_of
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import AgentResult, T
-from notebook_agents.shown import Shown
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
