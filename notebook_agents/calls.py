@@ -13,8 +13,7 @@ from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
 from notebook_agents.budget import spend_like
-from notebook_agents.decisions import StopRequested, said_with, scope_of
-from notebook_agents.enclosing import tell_like
+from notebook_agents.decisions import StopRequested, said_with, scope_of, tell_like
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,

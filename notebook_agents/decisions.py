@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
 import time
 from collections.abc import Mapping
@@ -17,13 +18,16 @@ __all__ = [
     "Allow",
     "Always",
     "ApprovalRequest",
+    "Decided",
     "Decision",
     "Deny",
     "Respond",
     "Stop",
     "StopRequested",
+    "enclosing_decisions",
     "said_with",
     "scope_of",
+    "tell_like",
 ]
 
 
@@ -210,3 +214,27 @@ def scope_of(decision: Decision) -> dict[str, Any]:
     if not isinstance(decision, Always):
         return {}
     return {"scope": decision.scope, "until": decision.until}
+
+
+Decided = list[dict[str, Any]]
+"""Rows as in ``AgentResult.approvals``."""
+
+_around: contextvars.ContextVar[Decided | None] = contextvars.ContextVar(
+    "notebook_agents_decided", default=None
+)
+
+
+def tell_like(decided: Decided) -> None:
+    """Let agents that a tool asks tell the run of that tool what was decided in theirs.
+
+    Parameters
+    ----------
+    decided : list of dict
+        Of the run whose tool is about to start; rows are added to it.
+    """
+    _around.set(decided)
+
+
+def enclosing_decisions() -> Decided | None:
+    """Give where the run whose tool runs here gathers that; None outside of one."""
+    return _around.get()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.consent import Consent
-from notebook_agents.enclosing import Decided, decided_around
+from notebook_agents.decisions import Decided, enclosing_decisions
 from notebook_agents.errors import AgentProviderError, RunCancelledError
 from notebook_agents.events import Event, Origin
 from notebook_agents.guardrails.guard import NO_GUARDS, Guards
@@ -135,7 +135,9 @@ class Turn:
     """What was decided in runs of agents that its tools asked."""
     late: list[Event] = field(default_factory=list, init=False)
     """What happened after the turn was stopped, and nobody has been told."""
-    _decided_around: Decided | None = field(default_factory=decided_around, init=False)
+    _decided_around: Decided | None = field(
+        default_factory=enclosing_decisions, init=False
+    )
     _stored: Sequence[Message] = field(default=(), init=False)
     _call_ids: set[str] = field(default_factory=set, init=False)
     _numbers: Iterator[int] = field(
