@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from notebook_agents.budget import Budget
     from notebook_agents.client import LLMClient
-    from notebook_agents.conversing import ConversationService
+    from notebook_agents.conversation_service import ConversationService
     from notebook_agents.errors import (
         AgentAPIProviderError,
         AgentConfigurationError,
@@ -103,7 +103,7 @@ _HOME = {
     "BaseProvider": "providers.base",
     "Budget": "budget",
     "CORSConfig": "server",
-    "ConversationService": "conversing",
+    "ConversationService": "conversation_service",
     "Deny": "approval",
     "FallbackProvider": "providers.fallback",
     "Guard": "guardrails.guard",

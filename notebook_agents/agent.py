@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from notebook_agents import parts
+from notebook_agents import agent_checks
 from notebook_agents.asking import Asking, ToolNames
 from notebook_agents.chatting import Chatting
 from notebook_agents.configuration import check_optional, check_parts
@@ -208,7 +208,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         self.memory: MemoryBackend = (
             InMemoryStore().session() if memory is None else memory
         )
-        self.tool_calling = parts.checked_tool_calling(tool_calling)
+        self.tool_calling = agent_checks.checked_tool_calling(tool_calling)
         self.tools: dict[str, ToolDefinition] = _collected(tools)
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
@@ -218,11 +218,11 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         """The run that was started last in the agent's own conversation."""
         self._model = LazyProvider(client if client is not None else provider, model)
         self._output = checked_output(output_type)
-        self._output_retries = parts.checked_retries(output_retries)
-        self._max_tokens = parts.checked_tokens(max_tokens)
-        self._temperature = parts.checked_temperature(temperature)
+        self._output_retries = agent_checks.checked_retries(output_retries)
+        self._max_tokens = agent_checks.checked_tokens(max_tokens)
+        self._temperature = agent_checks.checked_temperature(temperature)
         self._max_retries = max_retries
-        self._max_steps = parts.checked_steps(max_steps)
+        self._max_steps = agent_checks.checked_steps(max_steps)
         self._parallel_tools = parallel_tools
         self.asking = Asking(
             approver=approver,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from notebook_agents import checks
+from notebook_agents.agent_checks import check_approver
 from notebook_agents.approval import (
     Approver,
     Callback,
@@ -18,7 +19,6 @@ from notebook_agents.approval import (
 from notebook_agents.consent import Consent, Granted, may_need_consent, person_of
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
-from notebook_agents.parts import check_approver
 from notebook_agents.policy import ApprovalPolicy, Policy
 from notebook_agents.spelling import did_you_mean
 

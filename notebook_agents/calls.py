@@ -25,7 +25,7 @@ from notebook_agents.events import (
 )
 from notebook_agents.flattening import Events
 from notebook_agents.messages import ToolCall
-from notebook_agents.past import PastCall
+from notebook_agents.past_run import PastCall
 from notebook_agents.performing import Ended, Failure, Performance, last_try
 from notebook_agents.policy import Ruling
 from notebook_agents.screening import screen_result, told

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from notebook_agents import checks
-from notebook_agents.asked import Said
 from notebook_agents.errors import GuardrailBlockedError
 from notebook_agents.memory.scope import MemoryScope, create_conversation_id
 from notebook_agents.memory.store import MemoryBackend, MemorySession, MemoryStore
 from notebook_agents.options import AskOptions
+from notebook_agents.question import Said
 from notebook_agents.results import AgentResult, T
 from notebook_agents.runnable import Runnable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from notebook_agents import checks
-from notebook_agents.parts import check_memory
+from notebook_agents.agent_checks import check_memory
 
 __all__ = ["check_optional", "check_parts"]
 

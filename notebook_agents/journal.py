@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from notebook_agents.asked import Question, Said
 from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
 from notebook_agents.identifiers import new_id
 from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
@@ -22,9 +21,10 @@ from notebook_agents.memory.listing import now_ms
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.memory.session import MemoryBackend, MemorySession
 from notebook_agents.messages import ToolCall
-from notebook_agents.past import PastStep, read_past
+from notebook_agents.past_run import PastStep, read_past
 from notebook_agents.processes import is_running, this_process
 from notebook_agents.providers.base import ModelReply
+from notebook_agents.question import Question, Said
 
 __all__ = [
     "OpenedRun",

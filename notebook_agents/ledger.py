@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from notebook_agents.asked import shown
 from notebook_agents.events import (
     ActionEvent,
     ApprovalResultEvent,
@@ -17,6 +16,7 @@ from notebook_agents.events import (
     RetryEvent,
     TokenEvent,
 )
+from notebook_agents.question import shown
 
 if TYPE_CHECKING:
     from notebook_agents.results import AgentResult

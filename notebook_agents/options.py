@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
 from notebook_agents import checks
-from notebook_agents.approval import Approver
-from notebook_agents.errors import AgentConfigurationError, UnknownOptionError
-from notebook_agents.memory.store import MemoryBackend
-from notebook_agents.parts import (
+from notebook_agents.agent_checks import (
     TOOL_CALLING,
     check_approver,
     check_memory,
     checked_namespace,
     checked_params,
 )
+from notebook_agents.approval import Approver
+from notebook_agents.errors import AgentConfigurationError, UnknownOptionError
+from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.policy import Policy
 from notebook_agents.spelling import refuse_option
 

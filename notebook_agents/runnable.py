@@ -6,9 +6,9 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
-from notebook_agents.asked import Said
 from notebook_agents.hosts import Host, current_host
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
+from notebook_agents.question import Said
 from notebook_agents.results import AgentResult, T
 from notebook_agents.sync import current_waiter, on_agent_loop, run_sync
 from notebook_agents.waiting import Waiter, running_loop

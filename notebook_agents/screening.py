@@ -17,7 +17,6 @@ from collections.abc import (
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from notebook_agents.asked import Question
 from notebook_agents.errors import (
     GuardrailBlockedError,
     NotebookAgentsError,
@@ -30,6 +29,7 @@ from notebook_agents.guardrails.guard import Guard
 from notebook_agents.guardrails.screen import screen
 from notebook_agents.messages import ToolCall
 from notebook_agents.providers.base import Delta, ModelReply, RetryDelta
+from notebook_agents.question import Question
 from notebook_agents.tools.parsing import parse_object
 from notebook_agents.turn import Turn
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from notebook_agents.agent_checks import checked_namespace
 from notebook_agents.consent import person_of
 from notebook_agents.options import RunOptions
-from notebook_agents.parts import checked_namespace
 from notebook_agents.tools.handles import HandleBook
 from notebook_agents.tools.variables import Variables, enclosing_names
 

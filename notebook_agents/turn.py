@@ -23,10 +23,10 @@ from notebook_agents.providers.base import BaseProvider, ModelReply, ModelReques
 from notebook_agents.surroundings import Around
 
 if TYPE_CHECKING:  # most turns have none of these
-    from notebook_agents.asked import Question
     from notebook_agents.budget import Crossing, Meter
     from notebook_agents.journal import RunJournal
-    from notebook_agents.past import PastCall, PastStep
+    from notebook_agents.past_run import PastCall, PastStep
+    from notebook_agents.question import Question
     from notebook_agents.structured import TypedAnswer
     from notebook_agents.tools.context import RunContext
     from notebook_agents.tools.definition import ToolDefinition

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from notebook_agents.asked import shown
 from notebook_agents.jupyter._words import (
     call_text,
     clean,
@@ -19,6 +18,7 @@ from notebook_agents.jupyter.rows import Row
 from notebook_agents.ledger import CallFacts, Ledger, RunFacts, StepFacts
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.messages import Usage
+from notebook_agents.question import shown
 
 __all__ = ["COLUMNS", "history_rows", "history_text"]
 

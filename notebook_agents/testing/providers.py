@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 from notebook_agents import checks
-from notebook_agents.asked import shown
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.scripted import Item, PlayedProvider
+from notebook_agents.question import shown
 
 __all__ = ["EchoProvider", "FunctionProvider"]
 

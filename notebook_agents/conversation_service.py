@@ -8,12 +8,12 @@ from typing import Any, Unpack
 
 from notebook_agents import checks
 from notebook_agents.agent import Agent
-from notebook_agents.asked import Said
 from notebook_agents.chatting import conversation_scope, store_of_many
 from notebook_agents.history.buffer import HistoryBuffer
 from notebook_agents.memory.store import MemorySession
 from notebook_agents.messages import to_dicts
 from notebook_agents.options import AskOptions
+from notebook_agents.question import Said
 from notebook_agents.results import AgentResult
 from notebook_agents.spelling import by_name
 
