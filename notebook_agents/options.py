@@ -28,7 +28,11 @@ __all__ = [
     "AskOptions",
     "RunOptions",
     "check_options",
-    "checked_params",
+    "checked_output",
+    "rounds_of",
+    "spelled_out",
+    "split_params",
+    "typed_answer",
 ]
 
 DEFAULT_ROUNDS = 3
