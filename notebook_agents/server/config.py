@@ -9,7 +9,7 @@ from typing import Literal
 
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError
-from notebook_agents.server import checks as own_checks
+from notebook_agents.server import config_checks
 from notebook_agents.spelling import by_name
 
 __all__ = ["CORSConfig", "ServerConfig"]
@@ -56,10 +56,10 @@ class CORSConfig:
 
     def __post_init__(self) -> None:
         origins = checks.texts("origins", self.origins)
-        object.__setattr__(self, "origins", tuple(map(own_checks.origin, origins)))
+        object.__setattr__(self, "origins", tuple(map(config_checks.origin, origins)))
         for name in ("allow_methods", "allow_headers", "expose_headers"):
             words = checks.texts(name, getattr(self, name))
-            object.__setattr__(self, name, own_checks.words(name, words))
+            object.__setattr__(self, name, config_checks.words(name, words))
         checks.flag("allow_credentials", self.allow_credentials)
         checks.whole("max_age", self.max_age, least=0)
         if self.allow_credentials and "*" in self.origins:
@@ -189,8 +189,8 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         hosts = checks.texts("allowed_hosts", self.allowed_hosts)
-        object.__setattr__(self, "allowed_hosts", tuple(map(own_checks.host, hosts)))
-        own_checks.keys(self.api_key, self.api_keys)
+        object.__setattr__(self, "allowed_hosts", tuple(map(config_checks.host, hosts)))
+        config_checks.keys(self.api_key, self.api_keys)
         # A copy: what is changed in it later would not have been checked.
         object.__setattr__(self, "api_keys", dict(self.api_keys))
         self._check_paths()
@@ -200,12 +200,12 @@ class ServerConfig:
 
     def _check_paths(self) -> None:
         names = [
-            name for name in own_checks.ENDPOINTS if getattr(self, name) is not None
+            name for name in config_checks.ENDPOINTS if getattr(self, name) is not None
         ]
-        if not set(names) >= set(own_checks.NEEDED):
-            message = f"{', '.join(own_checks.NEEDED)}: each of them needs a path."
+        if not set(names) >= set(config_checks.NEEDED):
+            message = f"{', '.join(config_checks.NEEDED)}: each of them needs a path."
             raise AgentConfigurationError(message)
-        own_checks.paths({name: getattr(self, name) for name in names})
+        config_checks.paths({name: getattr(self, name) for name in names})
 
     def _check_numbers(self) -> None:
         checks.whole("port", self.port, least=0, most=65_535)
@@ -227,7 +227,7 @@ class ServerConfig:
     def _check_texts(self) -> None:
         for name in ("title", "description", "api_version"):
             checks.text(name, getattr(self, name))
-        own_checks.address(self.host)
+        config_checks.address(self.host)
         cors: object = self.cors
         if not isinstance(cors, CORSConfig | None):
             checks.fail(f"cors is {cors!r}; it must be a CORSConfig(origins=[...]).")

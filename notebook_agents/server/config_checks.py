@@ -1,4 +1,4 @@
-"""Checks of the names and keys of a server, beside those of every setting.
+"""Checks of the names and keys in a `ServerConfig`, beside those of every setting.
 
 A setting that guards a server must never be taken for something wider than
 what was written, such as a text for the sequence of its characters.
