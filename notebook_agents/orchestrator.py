@@ -145,7 +145,7 @@ def _checked_members(members: Any) -> dict[str, Agent]:
     for name, member in members.items():
         checks.not_blank("The name of a member", name)
         if not isinstance(member, Agent):
-            checks.fail(f"The member {name!r} is {checks.shown(member)}, no Agent.")
+            checks.fail(f"The member {name!r} is {checks.shown(member)}, not an Agent.")
     return dict(members)
 
 

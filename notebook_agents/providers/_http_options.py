@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import TypedDict
@@ -85,18 +86,15 @@ def check_options(options: HttpOptions) -> None:
     if unknown:
         refuse_option("A provider", unknown[0], list(HttpOptions.__annotations__))
     for name, least in WHOLE_NUMBERS.items():
-        value = options.get(name)
-        if value is not None and (not isinstance(value, int) or value < least):
-            message = f"{name} is {value!r}; it must be a whole number from {least} on."
-            raise AgentConfigurationError(message)
+        if (value := options.get(name)) is not None:
+            checks.whole(name, value, least=least)
     for name in ("timeout", "connect_timeout", "stall_timeout"):
         value = options.get(name)
-        if value is not None and (not isinstance(value, int | float) or value <= 0):
-            message = f"{name} is {value!r}; it must be a number of seconds above 0."
-            raise AgentConfigurationError(message)
+        if value is not None and value != math.inf:
+            checks.seconds(name, value)
     client: object = options.get("http_client")
     if client is not None and not callable(getattr(client, "send", None)):
-        checks.fail(f"http_client is {checks.shown(client)}, no httpx.AsyncClient.")
+        checks.fail(f"http_client is {checks.shown(client)}, not an httpx.AsyncClient.")
     check_certificates(options.get("verify", True))
 
 
@@ -207,7 +205,7 @@ def checked_key(key: str | None, provider: str, *, least: int = 1) -> str:
     """
     given: object = key
     if not isinstance(given, str | None):
-        message = f"The API key for {provider!r} is no text."
+        message = f"The API key for {provider!r} is not text."
         raise ProviderSetupError(message)
     key = (key or "").strip()
     if key[:1] in _QUOTES:
