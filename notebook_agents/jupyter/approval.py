@@ -18,7 +18,7 @@ from notebook_agents.jupyter.input_box import InputBox
 from notebook_agents.jupyter.kernel import Cell
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.output import CellOutput
-from notebook_agents.jupyter.retelling import retell
+from notebook_agents.jupyter.reloaded_page import retell
 from notebook_agents.jupyter.waiting_calls import WaitingCalls, record_of
 from notebook_agents.run import Run
 

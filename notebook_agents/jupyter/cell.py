@@ -9,7 +9,7 @@ from typing import Any
 from notebook_agents.agent import Agent
 from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter.approval import CellApprover
-from notebook_agents.jupyter.begun import note_begun
+from notebook_agents.jupyter.cell_runs import note_begun
 from notebook_agents.jupyter.formats import AnswerFormat, Formatted
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.renderer import CellRenderer

@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from notebook_agents.agent import Agent
 from notebook_agents.approval import waiting_approvals
 from notebook_agents.jupyter import history, usage
-from notebook_agents.jupyter.begun import asked, runs_at_work
+from notebook_agents.jupyter.cell_runs import asked, runs_at_work
 from notebook_agents.jupyter.conversation import kept_session, session_names
 from notebook_agents.jupyter.elsewhere import APPROVAL_COMMANDS
 from notebook_agents.jupyter.finding import AgentFinder

@@ -141,7 +141,7 @@ class JupyterHost:
     def began(self, run: Run[Any], agent: Any, approver: Approver | None) -> None:
         """Take note of a run that the calling cell has begun, and who asks for it."""
         from notebook_agents.jupyter.approval import CellApprover
-        from notebook_agents.jupyter.begun import note_begun
+        from notebook_agents.jupyter.cell_runs import note_begun
 
         mine = approver if isinstance(approver, CellApprover) else None
         if mine is not None:
@@ -150,7 +150,7 @@ class JupyterHost:
 
     def show(self, run: Run[Any]) -> None:
         """Show a run in the calling cell, also while it goes on."""
-        from notebook_agents.jupyter.showing import show_here
+        from notebook_agents.jupyter.run_display import show_here
 
         show_here(run)
 

@@ -16,7 +16,7 @@ from notebook_agents.jupyter.finding import AgentFinder
 from notebook_agents.jupyter.host import JupyterHost
 from notebook_agents.jupyter.line import check_quotes, split_words
 from notebook_agents.jupyter.question import Question
-from notebook_agents.jupyter.resuming import Resumption
+from notebook_agents.jupyter.resumption import Resumption
 from notebook_agents.jupyter.tool_cell import TOOL_ARGUMENTS, ToolCells
 from notebook_agents.results import AgentResult
 

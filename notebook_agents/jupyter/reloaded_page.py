@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import encodable
-from notebook_agents.jupyter.begun import elapsed
+from notebook_agents.jupyter.cell_runs import elapsed
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.output import HeldOutput
 from notebook_agents.jupyter.renderer import HEADER, CellRenderer

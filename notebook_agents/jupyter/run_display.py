@@ -9,7 +9,7 @@ from typing import Any
 from IPython.display import DisplayHandle
 
 from notebook_agents.jupyter import kernel
-from notebook_agents.jupyter.begun import approver_of, elapsed
+from notebook_agents.jupyter.cell_runs import approver_of, elapsed
 from notebook_agents.jupyter.kernel import Cell
 from notebook_agents.jupyter.output import CellOutput, HeldOutput
 from notebook_agents.jupyter.renderer import CellRenderer
