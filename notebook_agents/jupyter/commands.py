@@ -237,10 +237,14 @@ def _read(words: Sequence[str], *options: str) -> _Said:
             said = replace(said, is_frame=True)
         elif word in options and left:
             said = replace(said, session=left.pop(0))
+        elif word == SESSION and word in options:
+            message = f"{SESSION} needs the name of a session."
+            raise UsageError(message)
         elif word.startswith("-") or said.name is not None:
             known = {FRAME: FRAME, SESSION: f"{SESSION} SESSION"}
-            kinds = ["the name of an agent", *(known[each] for each in options)]
-            message = f"Only {' and '.join(kinds)} may stand there, not {word!r}."
+            *others, last = ["the name of an agent", *(known[o] for o in options)]
+            kinds = f"{', '.join(others)} and {last}" if others else last
+            message = f"Only {kinds} may stand there, not {word!r}."
             raise UsageError(message)
         else:
             said = replace(said, name=word)

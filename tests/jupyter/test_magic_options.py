@@ -161,7 +161,9 @@ def mistaken():
         ),
         ("%agent lst", "%agent has no 'lst'. Did you mean 'list'?"),
         ("%agent use analist", "Did you mean 'analyst'?"),
-        ("%agent history -S", "Only the name of an agent and --df and -S SESSION"),
+        ("%agent history -S", "-S needs the name of a session."),
+        ("%agent reset a b", "Only the name of an agent and -S SESSION may stand"),
+        ("%agent stop a b", "Only the name of an agent may stand there, not 'b'."),
         ('%%agent agent -S "  "\nx', "-S needs a name that is not blank."),
     ],
 )

@@ -92,7 +92,7 @@ def test_history_is_a_frame_that_can_be_grouped(told):
         ),
         (
             "%agent history one two",
-            "Only the name of an agent and --df and -S SESSION may stand there, not 'two'",
+            "Only the name of an agent, --df and -S SESSION may stand there, not 'two'",
         ),
         (
             "%agent usage three",
