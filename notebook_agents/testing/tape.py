@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from notebook_agents import checks
 from notebook_agents.providers._http import interpose
 from notebook_agents.providers._transport import TransportError, Trouble
 from notebook_agents.providers._wire import Head, Patience, Wire
@@ -300,7 +301,7 @@ def cassette(
     ...     print(Agent(provider).run_sync("Hi"))
     Hello.
     """
-    path = Path(path)
+    path = checks.path("path", path)
     tape = Tape(path, is_recording=not path.exists() if record is None else record)
     take_away = interpose(tape.over)
     put_back = _pretend_keys([] if tape.is_recording else tape.keys)

@@ -6,6 +6,7 @@ import difflib
 import functools
 from collections.abc import Iterator, Mapping
 
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.testing.wire.scenarios import Scenario
 
 __all__ = ["scenario", "scenario_names", "scenarios"]
@@ -68,7 +69,7 @@ def scenario(name: str) -> Scenario:
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If there is none of that name.
 
     Examples
@@ -84,4 +85,4 @@ def scenario(name: str) -> Scenario:
             f"There is no scenario {name!r}; similar: {', '.join(close)}. "
             "scenario_names() lists them all."
         )
-        raise ValueError(message) from None
+        raise AgentConfigurationError(message) from None

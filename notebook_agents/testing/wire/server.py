@@ -101,7 +101,7 @@ class WireServer:
 
         Raises
         ------
-        ValueError
+        AgentConfigurationError
             If there is no scenario of that name.
         """
         self._replies.extend(
@@ -221,7 +221,7 @@ def wire_server(
 
     Raises
     ------
-    ValueError
+    AgentConfigurationError
         If there is no scenario of that name.
     RuntimeError
         If the loopback cannot be listened on.
