@@ -19,7 +19,7 @@ import pytest
 from notebook_agents.testing import no_network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
 NO_SKIP = bool(os.environ.get("NOTEBOOK_AGENTS_NO_SKIP"))
@@ -32,6 +32,7 @@ PRIVATE = re.compile(
     r"|(HTTP|HTTPS|ALL|WS|WSS)_PROXY$",
     re.IGNORECASE,
 )
+LOCAL_MODEL = {"NOTEBOOK_AGENTS_LOCAL_MODEL"}
 
 
 # ------------------------------------------------------------- what may not be
@@ -56,6 +57,33 @@ def refused_connections(_loopback_only: list[str]) -> Iterator[list[str]]:
     assert not refused, f"this test tried to reach {refused}"
 
 
+def _settle(patch: pytest.MonkeyPatch, folder: Path, *, kept: Collection[str]) -> None:
+    """Use a folder as home, and forget keys and settings."""
+    for name in [n for n in os.environ if PRIVATE.match(n) and n not in kept]:
+        patch.delenv(name)
+    patch.setenv("NOTEBOOK_AGENTS_HOME", str(folder / "data"))
+    patch.setenv("IPYTHONDIR", str(folder / "ipython"))
+    patch.setenv("JUPYTER_PLATFORM_DIRS", "1")  # the other choice warns
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Settle what is made once for all tests, such as JupyterLab."""
+    with pytest.MonkeyPatch.context() as patch:
+        _settle(patch, tmp_path_factory.mktemp("home"), kept=LOCAL_MODEL)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _home_of_the_module(
+    _home_of_the_session: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Settle what tests of a module share: their kernels begin before any of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        _settle(patch, tmp_path_factory.mktemp("home"), kept=LOCAL_MODEL)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def home(
     request: pytest.FixtureRequest,
@@ -63,17 +91,9 @@ def home(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     """Give each test a home of its own and an environment without keys."""
-    kept = (
-        {"NOTEBOOK_AGENTS_LOCAL_MODEL"}
-        if request.node.get_closest_marker("local_model")
-        else set()
-    )
-    for name in [n for n in os.environ if PRIVATE.match(n) and n not in kept]:
-        monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("NOTEBOOK_AGENTS_HOME", str(folder / "data"))
-    monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
-    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")  # the other choice warns
+    asks_it = request.node.get_closest_marker("local_model")
+    _settle(monkeypatch, folder, kept=LOCAL_MODEL if asks_it else ())
     return folder
 
 

@@ -107,5 +107,23 @@ def test_a_test_sees_no_key_and_a_home_of_its_own(tmp_path):
     assert _run_pytest(tmp_path, code, **keys).returncode == 0
 
 
+@pytest.mark.parametrize("scope", ["session", "module"])
+def test_what_tests_share_sees_no_key_and_no_home_of_a_person(tmp_path, scope):
+    code = (
+        "import os, pytest\n"
+        f"@pytest.fixture(scope={scope!r})\n"
+        "def shared(): return dict(os.environ)\n"
+        "def test_it(shared, tmp_path_factory):\n"
+        "    home = shared['NOTEBOOK_AGENTS_HOME']\n"
+        "    assert home.startswith(str(tmp_path_factory.getbasetemp()))\n"
+        "    assert not {'OPENAI_API_KEY', 'HTTPS_PROXY'} & set(shared)\n"
+    )
+    person = dict.fromkeys(
+        ["OPENAI_API_KEY", "HTTPS_PROXY", "NOTEBOOK_AGENTS_HOME"], "x"
+    )
+    done = _run_pytest(tmp_path, code, **person)
+    assert done.returncode == 0, done.stdout
+
+
 async def test_async_tests_run_on_asyncio(anyio_backend_name):
     assert anyio_backend_name == "asyncio"
