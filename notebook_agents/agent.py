@@ -222,7 +222,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         self._max_tokens = agent_checks.checked_tokens(max_tokens)
         self._temperature = agent_checks.checked_temperature(temperature)
         self._max_retries = max_retries
-        self._max_steps = agent_checks.checked_steps(max_steps)
+        self.max_steps = agent_checks.checked_steps(max_steps)
         self._parallel_tools = parallel_tools
         self.asking = Asking(
             approver=approver,
@@ -344,7 +344,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
             tools=self._tools_now(),
             consent=consent,
             history=self._history,
-            max_rounds=rounds_of(options, self._max_steps),
+            max_rounds=rounds_of(options, self.max_steps),
             meter=meter_for(self._budget),
             journal=opened.journal,
             past=deque(opened.steps),

@@ -145,10 +145,10 @@ def prepare(
         return PreparedCall(_valid(call), error=_unknown(turn, call))
     if refusal is not None:
         return PreparedCall(_valid(call), definition, error=refusal)
-    if turn.reply.stop_reason == "length":
+    if turn.reply.stop_reason in {"length", "budget"}:
         # Even a call that looks whole may lack its last argument.
         error = ToolArgumentsError(
-            f"The reply was cut off at the token limit ({turn.max_tokens}), so this "
+            f"The reply was cut off at the token limit ({turn.next_request.max_tokens}), so this "
             "call was not run. Make it shorter, or do it in smaller steps.",
             tool=call.name,
         )

@@ -262,8 +262,8 @@ class RetryEvent(Event):
 class AnswerEvent(Event):
     """The last event of a run that reached an answer.
 
-    ``stop_reason`` is why the model ended: ``stop``, ``length``, ``refusal``
-    or ``content_filter``.
+    ``stop_reason`` is why the model ended: ``stop``, ``length``, ``budget``,
+    ``refusal`` or ``content_filter``.
     """
 
     event: ClassVar[str] = "answer"

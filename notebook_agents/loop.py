@@ -107,8 +107,9 @@ async def ask_model(turn: Turn) -> Events:
     if turn.meter is None:
         yield read_reply(turn)
     else:
-        from notebook_agents.spending import fit_request
+        from notebook_agents.spending import fit_request, whose_limit
 
+        wanted = turn.next_request.max_tokens
         yield fit_request(turn)
         if turn.is_spent():
             return
@@ -117,6 +118,7 @@ async def ask_model(turn: Turn) -> Events:
         finally:
             turn.meter.release()
         await turn.meter.charge(turn.model_calls[-1])
+        turn.reply = whose_limit(turn.reply, turn.next_request, wanted)
     if turn.guards.output:
         yield screen_reply(turn)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from notebook_agents.approval import Allow, Always, Decision
@@ -15,9 +15,10 @@ from notebook_agents.events import (
     ApprovalResultEvent,
 )
 from notebook_agents.flattening import Events
+from notebook_agents.providers.base import ModelReply, ModelRequest
 from notebook_agents.turn import Turn
 
-__all__ = ["fit_request", "fit_round"]
+__all__ = ["fit_request", "fit_round", "whose_limit"]
 
 TOOL = "raise_budget"
 """What a question about money is called, where others name a tool."""
@@ -33,6 +34,13 @@ async def fit_request(turn: Turn) -> Events:
             return
         fitted = await turn.meter.fit(turn.next_request, turn.provider)
     turn.next_request = fitted
+
+
+def whose_limit(reply: ModelReply, request: ModelRequest, wanted: int) -> ModelReply:
+    """Say of a reply that was cut off whether the budget did it."""
+    if reply.stop_reason == "length" and request.max_tokens < wanted:
+        return replace(reply, stop_reason="budget")
+    return reply
 
 
 async def fit_round(turn: Turn, calls: int) -> Events:

@@ -81,6 +81,13 @@ async def test_a_reply_may_be_as_long_as_what_is_left():
     assert 300 < sent < 400  # 500 less about 100 for the prompt, less the tools
 
 
+@pytest.mark.parametrize(("tokens", "ends"), [(500, "budget"), (5000, "length")])
+async def test_an_answer_that_the_budget_cuts_off_says_so(tokens, ends):
+    reply = {"text": "Once upon", "stop_reason": "length"}
+    agent = agent_on([reply], {"tokens": tokens})
+    assert (await agent.run("x" * 400)).stop_reason == ends
+
+
 async def test_no_request_is_sent_that_has_no_room_for_a_reply():
     first = counted(calls=[call("look")], prompt=900, completion=90)
     agent = agent_on([first, "never"], {"tokens": 1000})

@@ -35,5 +35,6 @@ async def main():
         assert response.text.endswith("data: [DONE]\n\n")
 
 
-with asyncio.Runner() as runner:
-    runner.run(main())
+if __name__ == "__main__":
+    with asyncio.Runner() as runner:
+        runner.run(main())

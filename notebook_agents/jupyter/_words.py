@@ -12,6 +12,7 @@ from notebook_agents.messages import Usage
 
 __all__ = [
     "ENDS",
+    "LIMITS",
     "WHY_CUT",
     "Level",
     "arguments_text",
@@ -31,10 +32,11 @@ __all__ = [
 ]
 
 Level = Literal["info", "warning", "error"]
+LIMITS = {"max_steps_reached", "budget"}
+"""Why a run ends early that has a result nevertheless."""
 ENDS: dict[str, tuple[str, Level]] = {
     "cancelled": ("Stopped.", "info"),
-    "max_steps_reached": ("", "warning"),
-    "budget": ("", "warning"),
+    **dict.fromkeys(LIMITS, ("", "warning")),
 }
 """What is said of a run without an answer, by the reason, and how grave that is."""
 
@@ -50,6 +52,7 @@ _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 WHY_CUT = {
     "length": "The answer was cut off at the token limit (max_tokens).",
+    "budget": "The answer was cut off where the budget ends.",
     "content_filter": "The service cut the answer off for its content.",
     "refusal": "The model refused to answer.",
 }
@@ -65,6 +68,8 @@ def guard_text(guard: str, stage: str, action: str) -> str:
 def retry_text(attempt: int, wait_s: float, reason: str, model: str) -> str:
     """Say what is waited for, or who is asked again."""
     wait = f" in {duration(wait_s)}" if wait_s else ""
+    if reason and not (model or attempt or wait):
+        return f"{reason[0].upper()}{reason[1:]}"
     if model:
         what = f"Asking {model} instead"
     elif attempt:

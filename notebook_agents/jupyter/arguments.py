@@ -92,7 +92,11 @@ AGENT_ARGUMENTS = (
         help="Whether a run that fails ends Run All (raise, the default).",
     ),
     argument("-r", "--raw", action="store_true", help="Leave {name} as it stands."),
-    argument("--max-steps", type=int, default=10, help="Most model calls, 10."),
+    argument(
+        "--max-steps",
+        type=int,
+        help="Most model calls; else those of the agent, or 10 where it has no limit.",
+    ),
     argument("--timeout", type=float, metavar="SECONDS", help="Longest run."),
 )
 

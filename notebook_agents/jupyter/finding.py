@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -76,19 +77,22 @@ class AgentFinder:
             self._default = self._default or Agent()
             return self._default
         if name not in here:
-            name = _called(name, here)
+            name = _called(name, here, self._shell.user_ns)
         self._last = name
         return here[name]
 
 
-def _called(name: str, here: dict[str, Agent]) -> str:
+def _called(name: str, here: Mapping[str, Agent], variables: Mapping[str, Any]) -> str:
     """Find the variable of an agent by the name that its answers show."""
-    variables = [key for key, agent in here.items() if agent.name == name]
-    if len({id(here[key]) for key in variables}) == 1:
-        return variables[0]
-    message = f"There is no agent named {name!r} here; agents: "
-    message += (", ".join(sorted(here)) or "none yet") + "."
-    make = f' Make one in a cell: {name} = Agent("local")'
+    meant = [key for key, agent in here.items() if agent.name == name]
+    if len({id(here[key]) for key in meant}) == 1:
+        return meant[0]
+    message = f"There is no agent named {name!r} here"
+    if name in variables:
+        message += f" ({name} is of type {type(variables[name]).__name__})"
+    message += f"; agents: {', '.join(sorted(here)) or 'none yet'}."
+    free = "agent" if name in variables else name
+    make = f' Make one in a cell: {free} = Agent("local")'
     message += did_you_mean(name, here) or make
     raise UsageError(message)
 

@@ -40,7 +40,7 @@ COLUMNS = (
 """Of the table, one row for a message or a tool call."""
 
 _LONGEST = 100  # characters of a message in a list
-_NOES = {"deny", "stop"}
+_DECIDED = {"deny": "denied", "stop": "denied", "respond": "answered"}
 _NOTHING = RunFacts(
     run_id="", model="", began_at=0.0, prompt="", answer="", steps=(), calls={}
 )
@@ -189,5 +189,5 @@ def _line(row: Row) -> str:
 def _decided(decision: str, by: str) -> str:
     if not decision:
         return ""
-    word = "denied" if decision in _NOES else "approved"
+    word = _DECIDED.get(decision, "approved")
     return f"{word} by {'you' if by == 'person' else by}"

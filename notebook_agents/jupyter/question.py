@@ -36,6 +36,10 @@ from notebook_agents.spelling import did_you_mean
 __all__ = ["Question"]
 
 
+MOST_STEPS = 10
+"""How often a cell asks the model where the agent has no limit of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One cell: whom it asks, what, and how it wants the answer.
@@ -102,10 +106,11 @@ class Question:
         form.prepare()
         variables = {} if args.raw else shell.user_ns
         options: dict[str, Any] = {
-            "max_tool_rounds": args.max_steps - 1,
             "params": params_of(args.param),
             "namespace": NotebookVariables(shell),
         }
+        if args.max_steps is not None or owner.max_steps is None:
+            options["max_steps"] = args.max_steps or MOST_STEPS
         memory = conversation_of_cell(owner, args.session, is_new=args.new)
         if memory is not None:
             options["memory"] = memory
@@ -266,7 +271,7 @@ def _check(args: Any, cell: str) -> None:
         problem = "The cell is empty. Write below %%agent what it should do."
     elif args.out and (not args.out.isidentifier() or iskeyword(args.out)):
         problem = f"--out needs the name of a variable, not {args.out!r}."
-    elif args.max_steps < 1:
+    elif args.max_steps is not None and args.max_steps < 1:
         problem = f"--max-steps is {args.max_steps}; it must be at least 1."
     elif args.timeout is not None and args.timeout <= 0:
         problem = f"--timeout is {args.timeout:g}; it must be more than 0 seconds."

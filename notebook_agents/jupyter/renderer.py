@@ -25,7 +25,7 @@ from notebook_agents.events import (
     ObservationEvent,
     RetryEvent,
 )
-from notebook_agents.jupyter._words import encodable
+from notebook_agents.jupyter._words import LIMITS, encodable
 from notebook_agents.jupyter.html import header
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.markdown import safe_markdown
@@ -203,7 +203,7 @@ class CellRenderer:
         # What ends the cell is raised there, in a line of its own.
         if isinstance(event, GuardrailEvent):
             return event.action == "blocked" and event.stage != "tool"
-        return isinstance(event, ErrorEvent) and event.reason != "max_steps_reached"
+        return isinstance(event, ErrorEvent) and event.reason not in LIMITS
 
     def _hide(self, changed: list[str]) -> None:
         kinds = {part.key: part.kind for part in self._transcript.segments}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http
 import logging
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -271,10 +272,13 @@ def add_failure_handlers(app: FastAPI) -> None:
         return invalid_request(error.errors()).to_response()
 
 
+def _place(path: Sequence[str | int]) -> str:
+    """Name a field; a number in front counts the bytes of a body that is no JSON."""
+    is_field = bool(path) and isinstance(path[0], str)
+    return ".".join(map(str, path)) if is_field else "body"
+
+
 def invalid_request(problems: Any) -> Failure:
     """Tell what is wrong with a request, without repeating what it said."""
-    lines = [
-        f"{'.'.join(map(str, problem['loc'][1:])) or 'body'}: {problem['msg']}"
-        for problem in problems
-    ]
+    lines = [f"{_place(problem['loc'][1:])}: {problem['msg']}" for problem in problems]
     return Failure(status=422, error="ValidationError", detail="; ".join(lines))

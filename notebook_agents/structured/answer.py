@@ -16,6 +16,7 @@ __all__ = ["TypedAnswer"]
 LONGEST_REFUSAL = 200  # characters of a refusal that an error quotes
 _CUT_SHORT = {
     "length": ": the answer was cut off at the token limit; raise max_tokens",
+    "budget": ": the answer was cut off where the budget ends",
     "content_filter": ": the service cut the answer off for its content",
 }
 
@@ -83,7 +84,9 @@ class TypedAnswer:
     def _no_answer(self, reason: str, text: str) -> OutputValidationError:
         message = f"There is no {self.kind.name}{reason}."
         if text:
-            message = f"{message} What the model said is in error.text."
+            message = (
+                f"{message} The text attribute of this error has what the model said."
+            )
         return OutputValidationError(message, text=text, problems=tuple(self.problems))
 
     def _end(self, text: str, reply: ModelReply) -> str:

@@ -18,9 +18,10 @@ async def work(n: int, text: str = "") -> str:
     return f"worked {n}"
 
 def start(*calls, **options):
-    agent = Agent(ScriptedProvider([list(calls), "done"]), [work], name="bot", **options)
+    global worker
+    worker = Agent(ScriptedProvider([list(calls), "done"]), [work], name="bot", **options)
     log.clear()
-    run, pause = agent.start("go"), threading.Event()
+    run, pause = worker.start("go"), threading.Event()
     for _ in range(200):  # a question takes a moment to arise
         if run.approvals or run.is_done:
             break
@@ -137,6 +138,7 @@ def test_a_person_answers_in_place_of_the_tool(front_end):
     said = front_end.run(SAID).text
     assert "['by hand']" in said
     assert "[('respond', '', 'person')]" in said
+    assert "by hand · answered by you" in front_end.run("%agent history worker").text
 
 
 def test_a_call_that_is_named_wrongly_is_left_alone(front_end):

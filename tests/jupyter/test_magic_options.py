@@ -37,6 +37,28 @@ def test_a_system_prompt_and_a_time_limit_can_be_given_for_one_cell():
     assert "longer than 0.2 s (--timeout)" in text_of(notebook.cells[5])
 
 
+def test_a_cell_asks_as_often_as_its_agent_may_and_says_what_ended_it():
+    agent = "import notebook_agents; agent = bot(*[call('add', a=1, b=1)] * 12, {})"
+    notebook = executed(
+        agent.format("max_steps=2"),
+        "%%agent agent -o result\nhi",
+        "print(result.steps, result.stop_reason)",
+        "%%agent agent -o result --max-steps 3\nhi",
+        "print(result.steps)",
+        agent.format("budget=notebook_agents.Budget(tool_calls=2)"),
+        "%%agent agent\nhi",
+        agent.format(""),
+        "%%agent agent -o result\nhi",
+        "print(result.steps)",
+    )
+    texts = [text_of(cell).strip() for cell in notebook.cells]
+    assert texts[3] == "2 max_tool_rounds"
+    assert "set by Agent(max_steps=...)" in texts[2]
+    assert texts[5] == "3"
+    assert "The budget is used up: 2 of 2 tool calls." in texts[7]
+    assert texts[10] == "10"
+
+
 def test_a_cell_that_runs_again_replaces_its_own_turn():
     with attended_kernel() as client:
         client.run("agent = bot('one', 'two', 'three', 'again')")
@@ -161,6 +183,8 @@ def mistaken():
         ),
         ("%agent lst", "%agent has no 'lst'. Did you mean 'list'?"),
         ("%agent use analist", "Did you mean 'analyst'?"),
+        ("%agent use call", "named 'call' here (call is of type function); agents: "),
+        ("%agent use call", 'in a cell: agent = Agent("local")'),
         ("%agent history -S", "-S needs the name of a session."),
         ("%agent reset a b", "Only the name of an agent and -S SESSION may stand"),
         ("%agent stop a b", "Only the name of an agent may stand there, not 'b'."),

@@ -258,9 +258,7 @@ def test_a_request_that_waits_for_its_turn_says_so(story):
     story.tell(RetryEvent, attempt=0, wait_s=12.0, reason="waiting for the rate limit")
     assert story.plain() == ["• Asking in 12.0 s (waiting for the rate limit)"]
     story.tell(RetryEvent, 2, attempt=0, reason="waiting for other requests to end")
-    assert story.plain()[-1] == (
-        "• Asking a little later (waiting for other requests to end)"
-    )
+    assert story.plain()[-1] == ("• Waiting for other requests to end")
 
 
 def test_another_model_that_is_asked_is_named_once(story):

@@ -49,7 +49,7 @@ from notebook_agents.providers.output_format import OutputMode
 __all__ = ["LocalProvider"]
 
 LOADING = (
-    "{} is being loaded; the first answer takes some seconds, half a minute where the "
+    "loading {}; the first answer takes some seconds, half a minute where the "
     "machine is busy"
 )
 
