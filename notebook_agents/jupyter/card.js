@@ -31,7 +31,7 @@ const TIME_IS_UP = "Time is up; this counts as no.";
 const BELOW = "Answer in the input box below.";
 const GONE =
   "The kernel does not answer: it is busy, or no longer waits for this. " +
-  "After a restart, run the cell again.";
+  "After a restart, run the cell again; if that does not help, reload the page.";
 
 const newToken = () => Math.random().toString(36).slice(2);
 // A page that is reloaded, and a notebook that is opened again, load this once more.

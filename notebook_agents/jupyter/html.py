@@ -50,7 +50,14 @@ __all__ = [
 ]
 
 State = Literal[
-    "running", "waiting", "done", "answered", "failed", "denied", "cancelled"
+    "running",
+    "waiting",
+    "approved",
+    "done",
+    "answered",
+    "failed",
+    "denied",
+    "cancelled",
 ]
 
 _LONGEST_THOUGHT = 4096  # characters
@@ -58,6 +65,7 @@ _LONGEST_THOUGHT = 4096  # characters
 STATES: dict[State, tuple[str, str, str]] = {
     "running": ("\N{BLACK CIRCLE}", BLUE, "running"),
     "waiting": ("\N{DOUBLE VERTICAL LINE}", AMBER, "waiting for approval"),
+    "approved": ("\N{CHECK MARK}", BLUE, "approved, waits for the others"),
     "done": ("\N{CHECK MARK}", GREEN, "done"),
     "answered": ("\N{CHECK MARK}", GREEN, "answered in its place"),
     "failed": ("\N{BALLOT X}", RED, "failed"),
@@ -84,7 +92,7 @@ class ToolCard:
         The arguments, as JSON values.
     label : str
         What a person reads instead of the name, if it differs.
-    state : {"running", "waiting", "done", "failed", "denied", "cancelled"}
+    state : {"running", "waiting", "approved", "done", "failed", "denied", "cancelled"}
         How far it is.
     result : str
         What the model sees of the result.
@@ -124,7 +132,7 @@ def header(
     ----------
     agent, model : str
         Names of the agent and of its model.
-    state : {"running", "waiting", "done", "failed", "denied", "cancelled"}
+    state : {"running", "waiting", "approved", "done", "failed", "denied", "cancelled"}
         How far the run is.
     seconds : float or None
         Time since the run began.

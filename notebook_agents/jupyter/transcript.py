@@ -27,7 +27,7 @@ from notebook_agents.events import (
     ToolErrorEvent,
 )
 from notebook_agents.jupyter._words import ENDS, WHY_CUT, Level, guard_text, retry_text
-from notebook_agents.jupyter.html import State, ToolCard, notice
+from notebook_agents.jupyter.html import STATES, State, ToolCard, notice
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.jupyter.segments import (
@@ -50,12 +50,9 @@ _Args = Mapping[str, Any]
 
 _Kind = TypeVar("_Kind", bound=Segment)
 
-_CARD_STATES: dict[str, State] = {
-    "done": "done",
-    "answered": "answered",
-    "denied": "denied",
-    "cancelled": "cancelled",
-}
+_CARD_STATES: dict[str, State] = {state: state for state in STATES}
+_NOES = {"deny", "stop", "expired"}
+_OPEN = {"running", "waiting", "approved"}
 
 
 class Transcript:
@@ -277,7 +274,7 @@ class Transcript:
         state = segment.card.state
         # How a call was ended says more than the error it may have had before.
         is_stopped = event.status in {"denied", "cancelled"} and state != "cancelled"
-        if state in {"running", "waiting"} or is_stopped:
+        if state in _OPEN or is_stopped:
             state = _CARD_STATES.get(event.status, "failed")
         self._update(
             segment,
@@ -298,11 +295,17 @@ class Transcript:
         segment = self._call(event, event.call_id, event.tool)
         asked = segment.card.args
         args = event.args or asked
-        state = "denied" if event.decision in {"deny", "stop", "expired"} else "running"
+        state = "denied" if event.decision in _NOES else "approved"
         if "cancelled" in {event.decision, event.by}:
             state = "cancelled"
         self._update(segment, state=state, args=args)
         self._record(event, segment.card.tool, args, asked)
+        # What runs in the cell runs once nothing is asked any more.
+        tools = [s for s in self._of_step(event.step) if isinstance(s, ToolSegment)]
+        if not any(each.card.state == "waiting" for each in tools):
+            for each in tools:
+                if each.card.state == "approved":
+                    self._update(each, state="running")
 
     def _record(
         self, event: ApprovalResultEvent, tool: str, args: _Args, asked: _Args
@@ -388,7 +391,7 @@ class Transcript:
         for segment in self._segments.values():
             if not isinstance(segment, ToolSegment):
                 continue
-            if segment.card.state in {"running", "waiting"}:
+            if segment.card.state in _OPEN:
                 self._update(segment, state="cancelled")
         self.is_finished = True
 

@@ -241,7 +241,7 @@ def test_a_thread_tool_runs_while_the_others_still_wait(open_several):
     expect(notebook.cell(1)).to_contain_text("send(n=2) · done")
     press(notebook, 1, "Approve")
     expect(row(notebook, 1)).to_contain_text("Approved by you")
-    notebook.wait_shown(1, "keep(n=1) · running")
+    notebook.wait_shown(1, "keep(n=1) · approved, waits for the others")
     press(notebook, 3, "Deny")
     notebook.wait_done(1)
     assert "log [2, 1]" in notebook.run(2)
