@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import copy
 import inspect
 import threading
 import weakref
@@ -187,7 +188,7 @@ class CallbackApprover:
             waiter = None
 
         def call() -> Any:
-            return self._callback(request.tool, dict(request.args))
+            return self._callback(request.tool, copy.deepcopy(dict(request.args)))
 
         if inspect.iscoroutinefunction(self._callback):
             return await (call() if waiter is None else waiter.run_async(call))
@@ -214,12 +215,11 @@ class NobodyApprover:
 
     async def ask(self, pending: PendingApproval) -> None:
         """Deny at once."""
-        tool = pending.request.tool
-        reason = (
-            f"{tool} needs approval and nobody is there to ask; "
-            f"to allow it, pass {self._flag}"
-        )
-        pending.decide(Deny(pending.request.explained(reason)), by="policy")
+        request = pending.request
+        reason = f"{request.tool} needs approval and nobody is there to ask"
+        if not request.note:  # where a rule failed, no flag allows
+            reason = f"{reason}; to allow it, pass {self._flag}"
+        pending.decide(Deny(request.explained(reason)), by="policy")
 
 
 async def settle(

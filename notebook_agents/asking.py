@@ -149,8 +149,9 @@ class Asking:
             False only where nobody will ever be asked.
         """
         own = ApprovalPolicy.of(policy)
-        if own.mode == "allow":
-            return False
+        if own.mode == "allow":  # which does not stand for a rule that fails
+            rules = [*own.rules.values(), *(tool.approval for tool in tools)]
+            return any(map(callable, rules))
         if any(rule not in {"allow", "deny"} for rule in own.rules.values()):
             return True
         return any(

@@ -5,6 +5,7 @@ Whatever happens, a call ends in exactly one observation.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -281,7 +282,7 @@ async def _consent(
         run_id=turn.origin.run_id,
         agent=turn.origin.agent,
         call_id=prepared.call.id,
-        args=bound.values,
+        args=copy.deepcopy(dict(bound.values)),  # nobody who is asked changes it
         note=prepared.note,
     )
     decided = consent.without_asking(definition, request, prepared.ruling or "ask")

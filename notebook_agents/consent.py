@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from notebook_agents.approval import (
     PendingApproval,
     settle,
 )
+from notebook_agents.decisions import written
 from notebook_agents.policy import ApprovalPolicy, Ruling, failed
 from notebook_agents.settings import get_settings
 
@@ -34,14 +36,14 @@ class _Grant:
     """What one `Always` allows."""
 
     definition: ToolDefinition
-    args: Mapping[str, Any] | None
+    args: str | None
     until: float
 
     def covers(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
         """Tell whether it allows a call; another tool of that name is not meant."""
         if definition is not self.definition or time.time() >= self.until:
             return False
-        return self.args is None or self.args == args
+        return self.args is None or self.args == written(args)
 
 
 class Granted:
@@ -59,7 +61,8 @@ class Granted:
     ) -> None:
         """Allow later calls of a tool, in the runs of one person."""
         until = float("inf") if always.until is None else always.until
-        grant = _Grant(definition, args if always.scope == "call" else None, until)
+        exactly = written(args) if always.scope == "call" else None
+        grant = _Grant(definition, exactly, until)
         now = time.time()
         others = [
             each
@@ -144,7 +147,7 @@ class Consent:
         if not callable(rule):
             return may_need_consent(definition), ""
         try:
-            return bool(rule(dict(args))), ""
+            return bool(rule(copy.deepcopy(dict(args)))), ""
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule that fails never allows
             return True, failed(f"The approval rule of {definition.name}", error)
 
@@ -171,10 +174,12 @@ class Consent:
             return Deny(f"a rule of the policy denies {definition.name}"), "policy"
         # Looked up only where a call needs consent: most runs never do.
         mode = self.policy.mode or get_settings().approve or "ask"
-        if "allow" in {ruling, mode}:
+        # What was allowed beforehand was not allowed for a rule that fails.
+        has_failed = bool(request.note)
+        if "allow" in {ruling, mode} and not has_failed:
             return Allow(), "policy"
-        if mode == "ask":
-            is_granted = self.granted.has(self.person, definition, request.args)
+        if mode in {"ask", "allow"}:
+            is_granted = not has_failed and self._is_granted(definition, request)
             return (Allow(), "session") if is_granted else None
         reason = "the policy is to deny"
         if mode == "policy":
@@ -207,10 +212,12 @@ class Consent:
         """Answer the questions that are open and need not be, after an `Always`."""
         for other in self.open:
             request = other.request
-            if request.tool == definition.name and self.granted.has(
-                self.person, definition, request.args
-            ):
+            is_alike = request.tool == definition.name and not request.note
+            if is_alike and self._is_granted(definition, request):
                 other.decide(Allow(), by="session")
+
+    def _is_granted(self, definition: ToolDefinition, request: ApprovalRequest) -> bool:
+        return self.granted.has(self.person, definition, request.args)
 
     def request(self, definition: ToolDefinition, **facts: Any) -> ApprovalRequest:
         """Write the question about one call.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import json
 import math
 import time
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ __all__ = [
     "said_with",
     "scope_of",
     "tell_like",
+    "written",
 ]
 
 
@@ -214,6 +216,11 @@ def scope_of(decision: Decision) -> dict[str, Any]:
     if not isinstance(decision, Always):
         return {}
     return {"scope": decision.scope, "until": decision.until}
+
+
+def written(args: Mapping[str, Any]) -> str:
+    """Write arguments down to compare them: to Python, 1, 1.0 and True are equal."""
+    return json.dumps(dict(args), sort_keys=True)
 
 
 Decided = list[dict[str, Any]]

@@ -6,6 +6,7 @@ first one that fits decides; where none does, the tool itself and the mode do.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -46,7 +47,8 @@ class ApprovalPolicy:
         By tool name or pattern (``*``, ``?``, ``[a-z]``), the first that fits
         counts: ``"allow"``, ``"ask"``, ``"deny"``, or a function of the
         arguments that returns one of them. A function that fails, or returns
-        anything else, asks, and the question says so. A name without a pattern
+        anything else, asks, whatever the mode and `Always` allow, and the
+        question says so; where nobody is to be asked, the call is denied. A name without a pattern
         has to be that of a tool, else no run begins.
     mode : {"ask", "policy", "allow", "deny"}, optional
         How calls are decided that need consent and have no rule. Left out, the
@@ -198,7 +200,7 @@ def _applied(pattern: str, rule: Rule, args: Mapping[str, Any]) -> tuple[Ruling,
     if not callable(rule):
         return rule, ""
     try:
-        said: object = rule(dict(args))
+        said: object = rule(copy.deepcopy(dict(args)))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule that fails never allows
         return "ask", failed(f"The rule {pattern!r} of the policy", error)
     if isinstance(said, str) and said in RULINGS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from notebook_agents import (
@@ -28,6 +30,19 @@ class Person:
     async def ask(self, pending):
         self.asked.append(pending.request.tool)
         pending.decide(Deny("no"), by="person")
+
+
+class Says(Person):
+    """Notes what it is asked, and always gives the same answer."""
+
+    def __init__(self, decision, meddle=lambda args: None):
+        super().__init__()
+        self._decision, self._meddle = decision, meddle
+
+    async def ask(self, pending):
+        self.asked.append(dict(pending.request.args))
+        self._meddle(pending.request.args)
+        pending.decide(self._decision, by="person")
 
 
 def agent_with(*, person=None, args=None, agent=None, **options):
@@ -88,6 +103,40 @@ async def test_a_rule_cannot_change_the_arguments():
         return False
 
     assert await content(agent_with(args={"x": 2}, approval=rule)) == "done"
+
+
+def alter(args):
+    args["options"]["path"] = "altered"
+    return True
+
+
+@pytest.mark.parametrize("of_tool", [False, True])
+@pytest.mark.parametrize("annotation", [dict, Any])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"policy": {"put": lambda args: alter(args) and "allow"}},
+        {"approval_tools": "put", "approval_callback": lambda _, args: alter(args)},
+        {"approver": Says(Allow(), alter)},
+        {},
+    ],
+)
+async def test_nothing_that_looks_at_the_arguments_changes_what_runs_and_is_told(
+    parts, annotation, of_tool
+):
+    ran = []
+
+    def put(options: annotation) -> str:
+        ran.append(dict(options))
+        return str(alter({"options": options}))
+
+    rule = {"approval": lambda args: not alter(args)} if of_tool else {}
+    model = ScriptedProvider([call("put", options={"path": "a"}), "."])
+    agent = Agent(model, [tool(**rule)(put)], **parts)
+    result = await agent.run("go")
+    assert ran == [{"path": "a"}]
+    assert result.tool_calls[0]["args"] == {"options": {"path": "a"}}
+    assert all(row["args"] == {"options": {"path": "a"}} for row in result.approvals)
 
 
 async def test_a_listener_cannot_change_what_is_asked_and_told():
@@ -315,6 +364,53 @@ async def test_a_denial_without_anybody_says_that_a_rule_failed(policy):
     assert "The approval rule of work failed: ZeroDivisionError" in said
 
 
+def fails_above_ten(args):
+    return "ask" if args["x"] <= 10 else 1 / 0
+
+
+async def test_what_was_always_allowed_is_asked_again_where_a_rule_fails():
+    person = SaysAlways()
+    calls = [call("work", x=1), call("work", x=5000), call("work", x=2)]
+    agent = agent_that_calls(*calls, person=person, policy={"work": fails_above_ten})
+    await agent.run("go")
+    assert person.asked == [{"x": 1}, {"x": 5000}]
+
+
+async def test_always_does_not_answer_an_open_question_about_a_rule_that_failed():
+    class AnswersTheFirst(Person):
+        async def ask(self, pending):
+            self.asked.append(pending.request.args["x"])
+            if len(self.asked) == 2:
+                pending.decide(Always(), by="person")
+
+    person = AnswersTheFirst()
+    calls = [call("work", x=5000), call("work", x=1)]
+    agent = agent_that_calls(
+        calls, person=person, policy={"work": fails_above_ten}, approval_timeout=0.2
+    )
+    result = await agent.run("go")
+    by = {row["args"]["x"]: row["by"] for row in result.approvals}
+    assert by == {5000: "timeout", 1: "person"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "asks"), [("ask", True), ("allow", True), ("policy", False)]
+)
+async def test_a_rule_that_fails_asks_whatever_the_mode_allows(mode, asks):
+    person = Person()
+    policy = ApprovalPolicy({"work": lambda _: 1 / 0}, mode)
+    said = await content(agent_with(person=person, agent={"policy": policy}))
+    assert said.startswith("Denied")
+    assert bool(person.asked) is asks
+
+
+async def test_a_failed_rule_names_no_flag_that_would_not_help():
+    policy = ApprovalPolicy({"work": lambda _: 1 / 0}, "allow")
+    said = await content(agent_with(agent={"policy": policy}))
+    assert "failed: ZeroDivisionError" in said
+    assert "pass" not in said
+
+
 def test_an_async_rule_of_a_policy_is_refused_at_once():
     async def rule(args):
         return "allow"
@@ -441,23 +537,24 @@ async def test_a_policy_that_denies_wins_over_always():
     assert (await content(agent, policy="deny")).startswith("Denied")
 
 
-class Says(Person):
-    """Notes what it is asked, and always gives the same answer."""
-
-    def __init__(self, decision):
-        super().__init__()
-        self._decision = decision
-
-    async def ask(self, pending):
-        self.asked.append(dict(pending.request.args))
-        pending.decide(self._decision, by="person")
-
-
 async def test_always_for_a_call_asks_again_about_other_arguments():
     person = Says(Always(scope="call"))
     calls = [call("work", x=1), call("work", x=1), call("work", x=2)]
     await agent_that_calls(*calls, person=person).run("go")
     assert person.asked == [{"x": 1}, {"x": 2}]
+
+
+async def test_always_for_a_call_tells_values_apart_that_python_calls_equal():
+    person = Says(Always(scope="call"))
+
+    @tool(approval=True)
+    def pay(n: Any) -> str:
+        return "paid"
+
+    calls = [call("pay", n=1), call("pay", n=True), call("pay", n=1.0)]
+    agent = agent_that_calls(*calls, person=person, tools=[pay])
+    await agent.run("go", max_steps=5)
+    assert [type(args["n"]) for args in person.asked] == [int, bool, float]
 
 
 async def test_always_until_a_moment_asks_again_after_it(monkeypatch):

@@ -14,6 +14,7 @@ from notebook_agents.approval import (
     Respond,
     Stop,
 )
+from notebook_agents.decisions import written
 from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.tools.observation import MODEL_CHARACTERS
@@ -48,7 +49,7 @@ def decision_of(said: Mapping[str, Any], request: ApprovalRequest) -> Decision |
     if word == "allow":
         fields = fields_of(request.schema, request.args)
         args = changed_args(fields, request.args, said.get("changes"))
-        return Allow(None if args == dict(request.args) else args)
+        return Allow(None if written(args) == written(request.args) else args)
     if word == "deny":
         return Deny(_text(said, "reason").strip()[:LONGEST_REASON])
     if word == "always":

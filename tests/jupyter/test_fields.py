@@ -7,7 +7,9 @@ from typing import Literal
 
 import pytest
 
+from notebook_agents import ApprovalRequest
 from notebook_agents.errors import ToolArgumentsError
+from notebook_agents.jupyter.clicks import decision_of
 from notebook_agents.jupyter.fields import changed_args, fields_of
 from notebook_agents.tools import to_tool_definition
 
@@ -124,3 +126,13 @@ def test_what_is_no_field_of_the_form_is_refused(changes):
 
 def test_fields_can_be_sent():
     json.dumps(fields_of(SCHEMA, ARGS), allow_nan=False)
+
+
+def test_a_value_that_is_only_equal_to_python_is_a_change():
+    schema = {"properties": {"n": {}}}
+    request = ApprovalRequest(
+        run_id="r", call_id="c", agent="a", tool="t", args={"n": 1}, schema=schema
+    )
+    for text, args in (("1", None), ("true", {"n": True}), ("1.0", {"n": 1.0})):
+        decision = decision_of({"decision": "allow", "changes": {"n": text}}, request)
+        assert repr(decision.args) == repr(args)
