@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import copy
 import inspect
 import threading
@@ -138,27 +137,6 @@ class Approver(Protocol):
         pending : PendingApproval
             The question.
         """
-
-
-_enclosing: contextvars.ContextVar[Approver | None] = contextvars.ContextVar(
-    "notebook_agents_approver", default=None
-)
-
-
-def ask_like(approver: Approver) -> None:
-    """Let agents that run within this context ask where this one asks.
-
-    Parameters
-    ----------
-    approver : Approver
-        The surface of the run whose tool is about to start.
-    """
-    _enclosing.set(approver)
-
-
-def enclosing_approver() -> Approver | None:
-    """Give the surface of the run whose tool runs here, if one does."""
-    return _enclosing.get()
 
 
 class CallbackApprover:

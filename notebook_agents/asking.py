@@ -14,9 +14,14 @@ from notebook_agents.approval import (
     Callback,
     CallbackApprover,
     NobodyApprover,
-    enclosing_approver,
 )
-from notebook_agents.consent import Consent, Granted, may_need_consent, person_of
+from notebook_agents.consent import (
+    Consent,
+    Granted,
+    enclosing_consent,
+    may_need_consent,
+    person_of,
+)
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.options import RunOptions
 from notebook_agents.policy import ApprovalPolicy, Policy
@@ -107,7 +112,9 @@ class Asking:
         Returns
         -------
         Consent
-            What people allowed before is common to all runs.
+            What people allowed before is common to all runs. Where a tool of
+            another run starts this one, that gives whom to ask, whose run it is,
+            and the policies it was begun with.
 
         Raises
         ------
@@ -118,19 +125,22 @@ class Asking:
         approver = self.approver or options.get("approver")
         if self._callback is not None:
             approver = CallbackApprover(self._callback)
-        own = ApprovalPolicy.of(policy)
-        in_force = ApprovalPolicy.of(options.get("policy")).over(own)
+        said = ApprovalPolicy.of(options.get("policy"))
+        in_force = said.over(ApprovalPolicy.of(policy))
         known = self._others.union(names)
         _refuse(f"approval_tools of {agent}", self._tools or frozenset(), known)
         _refuse(f"policy of {agent}", in_force.names, known)
+        outer = enclosing_consent() or Consent(approver=NobodyApprover())
         return Consent(
-            approver=approver or enclosing_approver() or NobodyApprover(),
+            approver=approver or outer.approver,
             policy=in_force,
+            above=outer.handed_on,
+            handed_on=(*outer.handed_on, said),
             timeout=self._timeout,
             tools=self._tools,
             asks_all=self._asks_all,
             granted=self._granted,
-            person=person_of(options.get("memory")),
+            person=outer.person or person_of(options.get("memory")),
         )
 
     def may_ask(self, tools: Iterable[ToolDefinition], policy: Policy | None) -> bool:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from notebook_agents.approval import Decision, Deny, Respond, Stop, ask_like
+from notebook_agents.approval import Decision, Deny, Respond, Stop
 from notebook_agents.budget import spend_like
+from notebook_agents.consent import ask_like
 from notebook_agents.decisions import StopRequested, said_with, scope_of, tell_like
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
@@ -216,7 +217,7 @@ async def _get_ready(
     if needs_main_thread(definition):
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none(prepared.place)
-    ask_like(turn.consent.approver)
+    ask_like(turn.consent)
     tell_like(turn.decided_within)
     name_like(turn.around.variables)
     if turn.meter is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import time
 from collections.abc import Mapping
@@ -20,13 +21,20 @@ from notebook_agents.approval import (
     settle,
 )
 from notebook_agents.decisions import written
-from notebook_agents.policy import ApprovalPolicy, Ruling, failed
+from notebook_agents.policy import ApprovalPolicy, Ruling, failed, mode_beneath
 from notebook_agents.settings import get_settings
 
 if TYPE_CHECKING:
     from notebook_agents.tools.definition import ToolDefinition
 
-__all__ = ["Consent", "Granted", "may_need_consent", "person_of"]
+__all__ = [
+    "Consent",
+    "Granted",
+    "ask_like",
+    "enclosing_consent",
+    "may_need_consent",
+    "person_of",
+]
 
 _HARMLESS = "read"
 
@@ -101,6 +109,10 @@ class Consent:
         What was allowed before, by `Always`.
     person : str
         Whose run it is; what one person allowed is asked of another.
+    above : tuple of ApprovalPolicy
+        Those that the runs around this one were begun with, outermost first.
+    handed_on : tuple of ApprovalPolicy
+        Those that runs beneath this one have above them.
     """
 
     approver: Approver
@@ -111,6 +123,16 @@ class Consent:
     open: Approvals = field(default_factory=Approvals)
     granted: Granted = field(default_factory=Granted)
     person: str = ""
+    above: tuple[ApprovalPolicy, ...] = ()
+    handed_on: tuple[ApprovalPolicy, ...] = ()
+
+    @property
+    def mode(self) -> str:
+        """How calls are decided that no rule decides."""
+        mode = self.policy.mode
+        for outer in reversed(self.above):
+            mode = mode_beneath(outer.mode, mode)
+        return mode or get_settings().approve or "ask"
 
     def ruling(
         self, definition: ToolDefinition, args: Mapping[str, Any]
@@ -131,11 +153,18 @@ class Consent:
             says more, None where none is needed. Then, where a rule failed,
             what to tell whoever is asked.
         """
-        rule, note = self.policy.ruled(definition.name, args)
+        rule, note = self._ruled(definition.name, args)
         if rule in {"ask", "deny"}:
             return rule, note
         is_needed, note = self._is_needed(definition, args)
         return (rule or "ask", note) if is_needed else (None, "")
+
+    def _ruled(self, tool: str, args: Mapping[str, Any]) -> tuple[Ruling | None, str]:
+        """Give what the rules say; those above only make it stricter."""
+        policies = (self.policy, *self.above)
+        # Of equals the first, so what a rule above allows has no effect: it was
+        # said about the tools of another agent.
+        return max((each.ruled(tool, args) for each in policies), key=_strictness)
 
     def _is_needed(
         self, definition: ToolDefinition, args: Mapping[str, Any]
@@ -173,7 +202,7 @@ class Consent:
         if ruling == "deny":
             return Deny(f"a rule of the policy denies {definition.name}"), "policy"
         # Looked up only where a call needs consent: most runs never do.
-        mode = self.policy.mode or get_settings().approve or "ask"
+        mode = self.mode
         # What was allowed beforehand was not allowed for a rule that fails.
         has_failed = bool(request.note)
         if "allow" in {ruling, mode} and not has_failed:
@@ -205,8 +234,7 @@ class Consent:
     @property
     def can_ask(self) -> bool:
         """Whether a person is there, and is to be asked."""
-        mode = self.policy.mode or get_settings().approve or "ask"
-        return mode == "ask" and getattr(self.approver, "can_ask", True)
+        return self.mode == "ask" and getattr(self.approver, "can_ask", True)
 
     def _answer_others(self, definition: ToolDefinition) -> None:
         """Answer the questions that are open and need not be, after an `Always`."""
@@ -257,6 +285,33 @@ class Consent:
         """
         now = time.time()
         return ApprovalRequest(requested_at=now, expires_at=now + self.timeout, **facts)
+
+
+_enclosing: contextvars.ContextVar[Consent | None] = contextvars.ContextVar(
+    "notebook_agents_consent", default=None
+)
+
+
+def ask_like(consent: Consent) -> None:
+    """Let runs that begin within this context ask where this one asks.
+
+    Parameters
+    ----------
+    consent : Consent
+        Of the run whose tool is about to start. Its person, and the policies it
+        hands on, hold for them as well.
+    """
+    _enclosing.set(consent)
+
+
+def enclosing_consent() -> Consent | None:
+    """Give how the run decides whose tool runs here, if one does."""
+    return _enclosing.get()
+
+
+def _strictness(said: tuple[Ruling | None, str]) -> tuple[bool, bool, bool]:
+    ruling, note = said
+    return ruling == "deny", bool(note), ruling == "ask"
 
 
 def may_need_consent(definition: ToolDefinition) -> bool:

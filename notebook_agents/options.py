@@ -59,7 +59,8 @@ class RunOptions(TypedDict, total=False):
         A conversation other than the agent's own.
     policy : str, mapping or ApprovalPolicy
         How calls that need consent are decided; a word leaves the rules of the
-        agent in force.
+        agent in force. It holds for agents that its tools ask, too: a word but
+        where they deny more by themselves, and rules as far as they ask or deny.
     approver : Approver
         Whom to ask instead of the front end, unless the agent has an approver
         or a callback of its own.

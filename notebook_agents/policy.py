@@ -210,6 +210,25 @@ def _applied(pattern: str, rule: Rule, args: Mapping[str, Any]) -> tuple[Ruling,
     return "ask", f"The rule {pattern!r} returned {shown(said)}, none of {known}."
 
 
+def mode_beneath(outer: Mode | None, mode: Mode | None) -> Mode | None:
+    """Give the mode of a run that a tool of another run has started.
+
+    Parameters
+    ----------
+    outer : {"ask", "policy", "allow", "deny"} or None
+        What was said for the other run.
+    mode : {"ask", "policy", "allow", "deny"} or None
+        That of the run itself.
+
+    Returns
+    -------
+    {"ask", "policy", "allow", "deny"} or None
+        The outer one, but where the other denies what that would not.
+    """
+    is_stricter = mode == "deny" or (mode == "policy" and outer != "deny")
+    return mode if is_stricter else outer or mode
+
+
 def failed(rule: str, error: BaseException) -> str:
     """Say that a rule failed, to the person who is asked in its place."""
     words = shorten(f"{type(error).__name__}: {error}", LONGEST_WORDS)

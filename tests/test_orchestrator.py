@@ -9,6 +9,7 @@ import pytest
 from notebook_agents import (
     Agent,
     Allow,
+    Always,
     Deny,
     Orchestrator,
     ScriptedProvider,
@@ -265,3 +266,122 @@ def test_an_agent_as_a_tool_works_from_a_cell_that_blocks():
     poet = Agent(EchoProvider(), name="poet")
     agent = Agent(ScriptedProvider([call("poet", task="roses"), "."]), [poet.as_tool()])
     assert agent.run_sync("Go").tool_calls[0]["content"] == "roses"
+
+
+# ------------------------------------------------------------ consent beneath a run
+
+
+class Says:
+    """Notes what it is asked, and always gives the same answer."""
+
+    def __init__(self, decision):
+        self.asked, self._decision = [], decision
+
+    async def ask(self, pending):
+        self.asked.append(pending.request.tool)
+        pending.decide(self._decision, by="person")
+
+
+def with_member(member, **options):
+    return team(*[delegate("m", "x"), "."] * 2, members={"m": member}, **options)
+
+
+def with_agent_as_tool(member, **options):
+    script = [call("m", task="x"), "."] * 2
+    return Agent(ScriptedProvider(script), [member.as_tool("m")], **options)
+
+
+def with_own_tool(member, **options):
+    @tool(thread=True)
+    def hand_on() -> str:
+        return str(member.run_sync("x"))
+
+    return Agent(ScriptedProvider([call("hand_on"), "."] * 2), [hand_on], **options)
+
+
+def with_member_of_a_member(member, **options):
+    return with_member(with_agent_as_tool(member), **options)
+
+
+every_way = pytest.mark.parametrize(
+    "above", [with_member, with_agent_as_tool, with_own_tool, with_member_of_a_member]
+)
+
+
+def noting(*, policy=None, rule=True):
+    """Give an agent that works twice, one run each, and what it has done."""
+    done = []
+
+    @tool(approval=rule)
+    def work() -> str:
+        done.append("worked")
+        return "worked"
+
+    script = [call("work"), "."] * 2
+    return Agent(ScriptedProvider(script), [work], policy=policy, name="m"), done
+
+
+@every_way
+async def test_what_one_user_allows_a_member_for_good_is_asked_of_another(above):
+    person = Says(Always())
+    member, done = noting()
+    agent = above(member, approver=person)
+    await agent.chat("ada", "c", "go")
+    await agent.chat("bob", "c", "go")
+    assert len(person.asked) == len(done) == 2
+
+
+@every_way
+async def test_what_a_user_allows_a_member_for_good_holds_for_that_user(above):
+    person = Says(Always())
+    member, done = noting()
+    agent = above(member, approver=person)
+    await agent.chat("ada", "c", "go")
+    await agent.chat("ada", "d", "go")
+    assert (len(person.asked), len(done)) == (1, 2)
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("of_run", "own", "asks", "runs"),
+    [
+        ("deny", None, False, False),
+        ("deny", "allow", False, False),
+        ("deny", "policy", False, False),
+        ({"w*": "deny"}, None, False, False),
+        ("allow", None, False, True),
+        ("allow", "ask", False, True),
+        ("allow", "policy", False, False),
+        ("allow", "deny", False, False),
+        ("allow", {"work": "deny"}, False, False),
+        ("allow", {"work": lambda _: 1 / 0}, True, True),
+        ("policy", None, False, False),
+        ("policy", {"work": "allow"}, False, True),
+        ("ask", "allow", True, True),
+        ("ask", None, True, True),
+        ({"w*": "ask"}, {"work": "allow"}, True, True),
+        ({"w*": "allow"}, None, True, True),
+        (None, "allow", False, True),
+    ],
+)
+async def test_what_is_said_for_a_run_holds_beneath_it(above, of_run, own, asks, runs):
+    person = Says(Allow())
+    member, done = noting(policy=own)
+    await above(member, approver=person).run("go", policy=of_run)
+    assert (bool(person.asked), bool(done)) == (asks, runs)
+
+
+async def test_what_was_said_for_a_run_ends_with_it():
+    person = Says(Allow())
+    member, done = noting()
+    agent = with_member(member, approver=person)
+    await agent.run("go", policy="deny")
+    await agent.run("go")
+    assert (person.asked, done) == (["work"], ["worked"])
+
+
+async def test_the_policy_of_an_agent_itself_is_about_its_own_tools():
+    person = Says(Allow())
+    member, done = noting()
+    await with_member(member, approver=person, policy="allow").run("go")
+    assert (person.asked, done) == (["work"], ["worked"])

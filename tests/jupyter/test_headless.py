@@ -110,6 +110,19 @@ def test_dash_y_allow_runs_the_tool():
     assert text_of(notebook.cells[3]) == "['deleted 1']"
 
 
+@pytest.mark.parametrize(("word", "log"), [("allow", ["deleted 1"]), ("deny", [])])
+def test_dash_y_holds_for_the_members_of_a_team(word, log):
+    notebook = executed(
+        "from notebook_agents import Orchestrator\n"
+        "member = bot(call('delete', n=1), 'ok')\n"
+        "script = [call('delegate', agent_name='m', task='x'), 'ok']\n"
+        "team = Orchestrator(ScriptedProvider(script), {'m': member}, name='team')",
+        f"%%agent team -y {word}\ndelete",
+        "log",
+    )
+    assert text_of(notebook.cells[3]) == str(log)
+
+
 def test_a_magic_works_under_time_and_capture():
     notebook = executed(
         "agent = bot('one', 'two', 'three')",
