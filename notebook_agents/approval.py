@@ -48,6 +48,8 @@ Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
 
 Check = Callable[[Mapping[str, Any]], Any]
 """Makes a call of arguments; raises `ToolArgumentsError` if they do not fit."""
+Review = Callable[[Any], Awaitable[tuple[Any, str]]]
+"""Gives what may run of a call that a check has made, or None and why not."""
 
 
 class PendingApproval:
@@ -60,11 +62,21 @@ class PendingApproval:
     check : callable, optional
         Looks at edited arguments before they count; without it there may be
         none.
+    review : callable, optional
+        Looks at what ``check`` made of them, in the run's loop; until then the
+        answer does not stand, and may be turned into a no.
     """
 
-    def __init__(self, request: ApprovalRequest, check: Check | None = None) -> None:
+    def __init__(
+        self,
+        request: ApprovalRequest,
+        check: Check | None = None,
+        review: Review | None = None,
+    ) -> None:
         self.request = request
         self._check = check
+        self._review = review
+        self._reviewing: asyncio.Task[None] | None = None
         self.by = ""
         """Who answered; empty until then."""
         self.decision: Decision | None = None
@@ -100,9 +112,21 @@ class PendingApproval:
             if self.decision is not None:
                 return False
             self.decision, self.by, self.edited = decision, by, edited
+        needs_review = edited is not None and self._review is not None
+        go_on = self._begin_review if needs_review else self._answered.set
         with contextlib.suppress(RuntimeError):  # the run's loop has been closed
-            self._loop.call_soon_threadsafe(self._answered.set)
+            self._loop.call_soon_threadsafe(go_on)
         return True
+
+    def _begin_review(self) -> None:
+        self._reviewing = asyncio.create_task(self._overrule())
+        self._reviewing.add_done_callback(lambda _: self._answered.set())
+
+    async def _overrule(self) -> None:
+        assert self._review is not None  # noqa: S101 - see `decide`
+        self.edited, why_not = await self._review(self.edited)
+        if why_not:
+            self.decision, self.by = Deny(why_not), "policy"
 
     def _edited(self, decision: Decision) -> Any:
         if not isinstance(decision, Allow) or decision.args is None:
@@ -115,8 +139,15 @@ class PendingApproval:
     async def wait(self) -> Decision:
         """Await the answer."""
         await self._answered.wait()
+        if self._reviewing is not None:
+            self._reviewing.result()  # a guard that breaks ends the run
         assert self.decision is not None  # noqa: S101 - set before the event
         return self.decision
+
+    def let_go(self) -> None:
+        """Look no further at edited arguments: nobody waits for the answer."""
+        if self._reviewing is not None:
+            self._reviewing.cancel()
 
 
 class Approver(Protocol):
@@ -235,6 +266,7 @@ async def settle(
         pending.decide(Deny("the run was stopped"), by="cancelled")
         raise
     finally:
+        pending.let_go()
         asking.cancel()
         await asyncio.wait([asking], timeout=CLEANUP_SECONDS)
 
@@ -283,7 +315,10 @@ class Approvals:
         return len(self._pending)
 
     def add(
-        self, request: ApprovalRequest, check: Check | None = None
+        self,
+        request: ApprovalRequest,
+        check: Check | None = None,
+        review: Review | None = None,
     ) -> PendingApproval:
         """Open a question.
 
@@ -291,7 +326,7 @@ class Approvals:
         ----------
         request : ApprovalRequest
             What is asked.
-        check : callable, optional
+        check, review : callable, optional
             As in `PendingApproval`.
 
         Returns
@@ -299,7 +334,7 @@ class Approvals:
         PendingApproval
             Among the open ones until it is removed.
         """
-        pending = PendingApproval(request, check)
+        pending = PendingApproval(request, check, review)
         self._pending[request.id] = _waiting[request.id] = pending
         return pending
 

@@ -9,13 +9,13 @@ import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop
 from notebook_agents.budget import spend_like
 from notebook_agents.consent import ask_like
 from notebook_agents.decisions import StopRequested, said_with, scope_of, tell_like
+from notebook_agents.edits import Edits, change_of
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
     ActionEvent,
@@ -34,14 +34,12 @@ from notebook_agents.screening import screen_result, told
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import needs_main_thread
-from notebook_agents.tools.observation import cut, text_of
+from notebook_agents.tools.observation import cut
 from notebook_agents.tools.variables import name_like
 from notebook_agents.turn import Turn
 
 __all__ = ["PreparedCall", "action", "batches", "prepare", "settle_call"]
 
-EDITED_CHARACTERS = 1000
-"""How much of changed arguments the model is told."""
 CUT_OFF = (
     "The process ended while this call ran. Whether it took effect is not known: "
     "look before you do it again."
@@ -173,6 +171,10 @@ async def settle_call(turn: Turn, prepared: PreparedCall) -> Events:
     if prepared.ruling is not None:
         yield _consent(turn, definition, bound, prepared)
         decision = prepared.decision
+        if prepared.error is not None:  # the guards blocked what a person changed
+            for event in await _without_running(turn, prepared):
+                yield event
+            return
         if isinstance(decision, Deny | Stop):
             denial = Ended(_denial(decision), status="denied")
             await _write_down(turn, prepared, denial)
@@ -288,8 +290,8 @@ async def _consent(
     )
     decided = consent.without_asking(definition, request, prepared.ruling or "ask")
     if decided is None:
-        rebind = partial(definition.rebind, variables=turn.around.variables)
-        pending = consent.open.add(request, rebind)
+        edits = Edits(turn, definition, prepared.call)
+        pending = consent.open.add(request, edits.check, edits.review)
         try:
             yield turn.event(
                 ApprovalRequestedEvent,
@@ -299,9 +301,11 @@ async def _consent(
                 request=request.to_dict(),
             )
             decided = await consent.ask(pending, definition), pending.by
-            prepared.edited = pending.edited
+            prepared.edited, prepared.error = pending.edited, edits.refusal
         finally:
             consent.open.remove(pending)
+        for event in told(turn, *edits.seen):
+            yield event
     decision, by = decided
     prepared.decision = decision
     yield turn.event(
@@ -328,7 +332,7 @@ async def _write_down(
 
 
 def _content(prepared: PreparedCall, ended: Ended) -> str:
-    return f"{_change(prepared.edited)}{ended.content}"
+    return f"{change_of(prepared.edited)}{ended.content}"
 
 
 def _observation(
@@ -371,14 +375,6 @@ def _denial(decision: Deny | Stop) -> str:
         return "Denied: the user stopped the run."
     reason = f": {decision.reason}" if decision.reason else " by the user"
     return f"Denied{reason}. The tool was not run."
-
-
-def _change(edited: BoundCall | None) -> str:
-    """Tell the model what it did not ask for."""
-    if edited is None:
-        return ""
-    text = text_of(dict(edited.values))[:EDITED_CHARACTERS]
-    return f"The user changed the arguments; the tool ran with {text}\n\n"
 
 
 def _valid(call: ToolCall) -> ToolCall:

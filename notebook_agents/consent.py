@@ -159,6 +159,10 @@ class Consent:
         is_needed, note = self._is_needed(definition, args)
         return (rule or "ask", note) if is_needed else (None, "")
 
+    def denies(self, definition: ToolDefinition, args: Mapping[str, Any]) -> bool:
+        """Tell whether a rule denies a call, whoever wants it."""
+        return self._ruled(definition.name, args)[0] == "deny"
+
     def _ruled(self, tool: str, args: Mapping[str, Any]) -> tuple[Ruling | None, str]:
         """Give what the rules say; those above only make it stricter."""
         policies = (self.policy, *self.above)

@@ -34,8 +34,10 @@ from notebook_agents.tools.parsing import parse_object
 from notebook_agents.turn import Turn
 
 __all__ = [
+    "ScreenedCall",
     "admit",
     "held_back",
+    "screen_call",
     "screen_calls",
     "screen_reply",
     "screen_result",
@@ -196,10 +198,11 @@ async def screen_calls(turn: Turn, calls: Sequence[ToolCall]) -> list[ScreenedCa
     guards = turn.guards.arguments if turn.recalled is None else ()
     if not guards:
         return [ScreenedCall(call) for call in calls]
-    return [await _screen_call(guards, call) for call in calls]
+    return [await screen_call(guards, call) for call in calls]
 
 
-async def _screen_call(guards: Sequence[Guard], call: ToolCall) -> ScreenedCall:
+async def screen_call(guards: Sequence[Guard], call: ToolCall) -> ScreenedCall:
+    """Let guards look at the arguments of one call, as `screen_calls` does."""
     try:
         return await _screen_arguments(guards, call)
     except GuardrailBlockedError as error:

@@ -110,6 +110,40 @@ def test_a_call_is_allowed_with_other_arguments_and_the_model_is_told(served):
     assert told.endswith("erased test")
 
 
+def test_arguments_that_a_rule_denies_are_refused_and_the_call_still_waits(served):
+    done = []
+    rule = {"erase": lambda args: "ask" if args["table"] == "sales" else "deny"}
+    caller = served(_erasing_agent(done, policy=rule), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        body = {"decision": "allow", "args": {"table": "users"}}
+        refused = caller.http.post(path, json=body)
+        assert refused.status_code == 422
+        assert "A rule of the policy denies erase" in refused.json()["detail"]
+        assert caller.http.post(path, json={"decision": "allow"}).status_code == 200
+        list(frames)
+    assert done == ["sales"]
+
+
+def test_arguments_that_a_guard_blocks_are_not_run_and_the_stream_says_so(served):
+    def no_users(text):
+        if "users" in text:
+            raise ValueError(text)
+        return text
+
+    done = []
+    caller = served(_erasing_agent(done, tool_guards=no_users), approvals="wait")
+    with caller.streaming() as frames:
+        body = {"decision": "allow", "args": {"table": "users"}}
+        caller.http.post(f"/approvals/{_asked(frames)['id']}", json=body)
+        rest = [frame.data for frame in frames]
+    assert done == []
+    (decided,) = [each for each in rest if each.get("type") == "approval_result"]
+    assert decided["data"]["decision"] == "deny"
+    assert "no_users" in decided["data"]["reason"]
+    assert "no_users" in rest[-1]["errors"][0]
+
+
 @pytest.mark.parametrize(
     "args", [{}, {"table": 1}, {"table": "t", "more": 1}], ids=["none", "type", "extra"]
 )
