@@ -99,7 +99,8 @@ class RunJournal:
         calls : sequence of ToolCall
             Its calls, each with an identifier of its own.
         """
-        said = asdict(replace(reply, tool_calls=()))
+        said = asdict(replace(reply, tool_calls=(), replay=None))
+        del said["replay"]  # only this process could read it
         record = {
             "kind": "reply",
             "reply": said,

@@ -140,6 +140,7 @@ class Turn:
     )
     _stored: Sequence[Message] = field(default=(), init=False)
     _call_ids: set[str] = field(default_factory=set, init=False)
+    _replays: Mapping[str, object] = field(default_factory=dict, init=False, repr=False)
     _numbers: Iterator[int] = field(
         default_factory=lambda: itertools.count(1), init=False
     )
@@ -282,6 +283,7 @@ class Turn:
             params=self.params,
             output=typed.format if typed else None,
             max_retries=self.max_retries,
+            replays=self._replays,
         )
 
     def take(self, reply: ModelReply) -> None:
@@ -314,6 +316,8 @@ class Turn:
         """
         said = Message("assistant", self.reply.text, tuple(calls), intermediate=True)
         self.said.append(said)
+        if self.reply.replay is not None:
+            self._replays = {**self._replays, calls[0].id: self.reply.replay}
         for call, result in zip(calls, results, strict=True):
             answer = Message("tool", result, tool_call_id=call.id, intermediate=True)
             self.said.append(answer)

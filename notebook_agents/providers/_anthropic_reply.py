@@ -33,9 +33,8 @@ from notebook_agents.providers.base import (
     TextDelta,
 )
 
-__all__ = ["Keep", "MessagesReply"]
+__all__ = ["MessagesReply"]
 
-Keep = Callable[[str, str, tuple[Block, ...]], None]
 """Told the first call of a reply, the reply's text, and its blocks."""
 
 _PLAIN = frozenset({"text", "tool_use"})
@@ -87,16 +86,21 @@ class MessagesReply:
         What is answered.
     service : ServiceFacts
         Whom errors are about.
-    keep : callable
-        Takes the blocks that have to go back with the calls of the reply.
+    sealed : callable
+        Gives, as `ModelReply.replay`, the blocks that have to go back with the
+        calls of the reply; told its text as well.
     """
 
     def __init__(
-        self, request: ModelRequest, service: ServiceFacts, *, keep: Keep
+        self,
+        request: ModelRequest,
+        service: ServiceFacts,
+        *,
+        sealed: Callable[[str, tuple[Block, ...]], object],
     ) -> None:
         self._request = request
         self._service = service
-        self._keep = keep
+        self._sealed = sealed
         self._output_tool = request.output.tool if request.output else ""
         self._blocks: list[_Growing] = []
         self._by_index: dict[str, _Growing] = {}
@@ -177,7 +181,7 @@ class MessagesReply:
         if self._stop == "pause_turn" and not calls and blocks:
             return PausedReply(**facts, then=_continuation(self._request, blocks))
         if calls and any(block["type"] not in _PLAIN for block in blocks):
-            self._keep(calls[0].id, text, blocks)
+            facts["replay"] = self._sealed(text, blocks)
         return ModelReply(**facts)
 
     # One event of the stream.

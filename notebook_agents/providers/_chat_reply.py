@@ -42,9 +42,9 @@ class ChatReply:
         What the model is like.
     service : ServiceFacts
         Whom errors are about.
-    keep : callable, optional
-        Told the identifier of the first call and the reasoning that has to be
-        sent back with it, where the model wants that.
+    sealed : callable
+        Gives, as `ModelReply.replay`, the reasoning that has to be sent back with
+        the calls of the reply.
     output_tool : str
         The tool whose arguments are the answer, if there is one: they are told
         as they come.
@@ -55,13 +55,13 @@ class ChatReply:
         profile: ChatProfile,
         service: ServiceFacts,
         *,
-        keep: Callable[[str, Mapping[str, Any]], None] | None = None,
+        sealed: Callable[[Mapping[str, Any]], object],
         output_tool: str = "",
     ) -> None:
         self._service = service
         self._replays = profile.replays
         self._reports_cost = profile.reports_cost
-        self._keep_part = keep
+        self._sealed = sealed
         self._output_tool = output_tool
         self._splitter = ThinkSplitter() if profile.splits_think_tags else None
         self._texts: list[str] = []
@@ -131,10 +131,6 @@ class ChatReply:
         elif calls and stop != "length":
             stop = "tool_calls"
         reasoning = "".join(self._thoughts)
-        if calls and self._replays and self._keep_part:
-            is_list = self._replays == "reasoning_details"
-            if part := self._details if is_list else reasoning:
-                self._keep_part(calls[0].id, {self._replays: part})
         return ModelReply(
             text=text,
             tool_calls=calls,
@@ -143,7 +139,13 @@ class ChatReply:
             stop_reason=stop,
             cached_tokens=_cached(self._usage),
             charged=_charged(self._usage) if self._reports_cost else None,
+            replay=self._replay(reasoning) if calls else None,
         )
+
+    def _replay(self, reasoning: str) -> object:
+        name = self._replays
+        part = self._details if name == "reasoning_details" else reasoning
+        return self._sealed({name: part}) if name and part else None
 
     # One object of the stream.
 

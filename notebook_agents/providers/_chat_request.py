@@ -36,7 +36,7 @@ def chat_body(
     profile: ChatProfile,
     extra: Mapping[str, Any],
     without: Iterable[str] = (),
-    replayed: Mapping[str, Mapping[str, Any]] | None = None,
+    replays: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Write a request as chat completions want it.
 
@@ -52,7 +52,7 @@ def chat_body(
         More keys for the body; they win.
     without : iterable of str
         Names of `OPTIONAL` that the service has refused.
-    replayed : mapping, optional
+    replays : mapping, optional
         More keys for assistant messages of this turn, by the identifier of
         their first call.
 
@@ -66,7 +66,7 @@ def chat_body(
         **request.params,
         "model": model,
         "stream": True,
-        "messages": _messages(request.messages, replayed or {}),
+        "messages": _messages(request.messages, replays or {}),
     }
     if profile.sends_stream_options:
         body["stream_options"] = {"include_usage": True}
@@ -133,7 +133,7 @@ def _without_strict(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _messages(
-    messages: Sequence[Message], replayed: Mapping[str, Mapping[str, Any]]
+    messages: Sequence[Message], replays: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     system: list[str] = []
     rest: list[dict[str, Any]] = []
@@ -158,11 +158,11 @@ def _messages(
             )
         else:
             rest.append({"role": message.role, "content": message.content})
-    for said in reversed(rest if replayed else ()):
+    for said in reversed(rest if replays else ()):
         if said["role"] == "user":
             break
         if "tool_calls" in said:
-            said.update(replayed.get(said["tool_calls"][0]["id"], {}))
+            said.update(replays.get(said["tool_calls"][0]["id"], {}))
     if not system:
         return rest
     # Chat templates of local servers take one, at the start.

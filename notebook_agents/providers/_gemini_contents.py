@@ -14,7 +14,7 @@ from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers._encoding import fit_name
 from notebook_agents.providers._parts import PDF, MediaPart, TextPart, parts_of, text_of
 
-__all__ = ["ContentPart", "KeptParts", "contents_of", "key_of", "texts_first"]
+__all__ = ["ContentPart", "KeptParts", "contents_of", "texts_first"]
 
 ContentPart: TypeAlias = Mapping[str, Any]
 
@@ -42,11 +42,6 @@ class KeptParts:
     text: str
 
 
-def key_of(call: ToolCall) -> str:
-    """Name a reply by its first call; some services number those of each anew."""
-    return f"{call.id} {hash((call.name, call.arguments))}"
-
-
 class _Call(NamedTuple):
     """A call that waits for its result."""
 
@@ -69,8 +64,8 @@ def contents_of(
     messages : sequence of Message
         In our shape; system messages are left out.
     kept : mapping of str to KeptParts
-        Parts of replies, by `key_of` their first call; those of this turn go
-        back.
+        Parts of replies, by the identifier of their first call; those of this
+        turn go back.
     needs_signatures : bool
         Whether the first call of each reply of this turn needs a signature.
     sends_ids : bool
@@ -163,7 +158,7 @@ class _Contents:
 
     def _called(self, message: Message, *, is_current: bool) -> list[ContentPart]:
         calls = message.tool_calls
-        kept = self._kept.get(key_of(calls[0])) if is_current else None
+        kept = self._kept.get(calls[0].id) if is_current else None
         told = [part for part in kept.parts if "functionCall" in part] if kept else []
         if kept is None or len(told) != len(calls):
             text = text_of(message.content, "assistant")

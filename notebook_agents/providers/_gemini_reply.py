@@ -18,7 +18,7 @@ from notebook_agents.providers._failures import (
     redact,
     unreadable,
 )
-from notebook_agents.providers._gemini_contents import ContentPart, KeptParts, key_of
+from notebook_agents.providers._gemini_contents import ContentPart, KeptParts
 from notebook_agents.providers._gemini_repeats import NewText
 from notebook_agents.providers._gemini_request import Continuation
 from notebook_agents.providers._json_values import count_of, mapping, mappings
@@ -76,9 +76,9 @@ class GeminiReply:
         What is answered.
     service : ServiceFacts
         Whom errors are about.
-    keep : callable
-        Takes `key_of` the first call of the reply, and the parts that have to go
-        back with its calls.
+    sealed : callable
+        Gives, as `ModelReply.replay`, the parts that have to go back with the
+        calls of the reply.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class GeminiReply:
         request: ModelRequest,
         service: ServiceFacts,
         *,
-        keep: Callable[[str, KeptParts], None],
+        sealed: Callable[[KeptParts], object],
     ) -> None:
         self._request = request
         self._service = service
-        self._keep = keep
+        self._sealed = sealed
         self._new_text: NewText | None = NewText()
         self._new_thought: NewText | None = NewText()
         self._texts: list[str] = []
@@ -186,7 +186,7 @@ class GeminiReply:
         if calls:
             self._add_part(None)
             kept = KeptParts(parts=tuple(self._parts), text=text)
-            self._keep(key_of(calls[0]), kept)
+            facts["replay"] = self._sealed(kept)
         return ModelReply(**facts)
 
     # One object of the stream.

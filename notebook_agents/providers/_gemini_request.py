@@ -111,7 +111,7 @@ def written(
     most_tokens : int, optional
         The most it lets the model write, if it has said so.
     kept : mapping, optional
-        Parts of replies, by `key_of` their first call.
+        Parts of replies, by the identifier of their first call.
 
     Returns
     -------

@@ -87,4 +87,5 @@ def _together(first: ModelReply, then: ModelReply) -> ModelReply:
         stop_reason=then.stop_reason,
         cached_tokens=first.cached_tokens + then.cached_tokens,
         cache_write_tokens=first.cache_write_tokens + then.cache_write_tokens,
+        replay=then.replay,
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
-from notebook_agents.providers._replayed import Replayed
-from notebook_agents.providers._responses_items import KeptItems, key_of
+from notebook_agents.providers._replayed import Replays
+from notebook_agents.providers._responses_items import KeptItems
 from notebook_agents.providers._responses_reply import ResponsesReply
 from notebook_agents.providers._responses_request import written
 from notebook_agents.providers.base import ModelRequest
@@ -65,7 +65,7 @@ class ResponsesWire:
         self._extra = extra
         self._without: set[str] = set()
         self._told: set[str] = set()
-        self._kept = Replayed[KeptItems]()
+        self._replays = Replays[KeptItems]()
 
     def encode(
         self, request: ModelRequest, *, model: str, profile: ChatProfile
@@ -95,7 +95,7 @@ class ResponsesWire:
             profile=profile,
             extra=self._extra,
             without=self._without,
-            kept=self._kept,
+            kept=self._replays.opened(request),
         )
         for name in made.dropped:
             if name not in self._told:
@@ -105,13 +105,11 @@ class ResponsesWire:
 
     def new_reply(self, request: ModelRequest, service: ServiceFacts) -> ResponsesReply:
         """Make what reads one reply."""
-
-        def keep(call_id: str, items: KeptItems) -> None:
-            place = len(request.messages)
-            self._kept.keep(key_of(call_id, request.messages, place), items)
-
-        output_tool = request.output.tool if request.output else ""
-        return ResponsesReply(service, keep=keep, output_tool=output_tool)
+        return ResponsesReply(
+            service,
+            sealed=self._replays.sealed,
+            output_tool=request.output.tool if request.output else "",
+        )
 
     def give_in(self, body: object) -> bool:
         """Leave out from now on what was refused.
@@ -129,8 +127,8 @@ class ResponsesWire:
         error = body.get("error") if isinstance(body, Mapping) else None
         facts = error if isinstance(error, Mapping) else {"message": str(body)}
         said = f"'{facts.get('param')}' {facts.get('code')} {facts.get('message')}"
-        if self._kept and _OTHER_ITEMS.search(said):
-            self._kept.clear()  # another key, or another way of reading them
+        # Another key, or another way of reading them.
+        if _OTHER_ITEMS.search(said) and self._replays.renounce():
             return True
         name = _refused_name(said)
         if not name or name.partition(".")[0] in self._extra or name in self._without:

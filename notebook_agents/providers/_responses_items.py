@@ -12,7 +12,7 @@ from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers._encoding import fit_id, fit_name
 from notebook_agents.providers._parts import MediaPart, TextPart, parts_of, text_of
 
-__all__ = ["Item", "KeptItems", "input_items", "instructions", "key_of"]
+__all__ = ["Item", "KeptItems", "input_items", "instructions"]
 
 Item: TypeAlias = Mapping[str, Any]
 
@@ -47,29 +47,6 @@ class KeptItems:
             yield {**item, **_call(next(rest))} if is_call else item
 
 
-def key_of(call_id: str, messages: Sequence[Message], place: int) -> str:
-    """Name a reply of the current turn by its first call.
-
-    Parameters
-    ----------
-    call_id : str
-        Identifier of the call. Some services begin to count anew with each
-        reply, so that alone it could be that of another one.
-    messages : sequence of Message
-        The conversation.
-    place : int
-        How many messages come before the reply.
-
-    Returns
-    -------
-    str
-        The same as long as the turn lasts.
-    """
-    question = _question(messages)
-    asked = messages[question].content if question >= 0 else ""
-    return f"{call_id} {place - question} {hash(str(asked))}"
-
-
 def instructions(messages: Sequence[Message]) -> str:
     """Give what the system messages of a conversation say.
 
@@ -101,7 +78,7 @@ def input_items(
     messages : sequence of Message
         In ours; system messages are left out.
     kept : mapping of str to KeptItems
-        Items of replies of the current turn, by `key_of`.
+        Items of replies, by the identifier of their first call.
     has_phases : bool
         Whether what the assistant said is marked as an answer or as something
         said on the way.
@@ -125,7 +102,7 @@ def input_items(
             # What led to the calls of an earlier turn is not needed any more.
             found = None
             if kept and message.tool_calls and number > question:
-                found = kept.get(key_of(message.tool_calls[0].id, messages, number))
+                found = kept.get(message.tool_calls[0].id)
             items += _said(message, found, has_phases=has_phases)
         elif message.role == "tool":
             items.append(_result(message))

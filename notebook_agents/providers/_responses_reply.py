@@ -35,9 +35,9 @@ class ResponsesReply:
     ----------
     service : ServiceFacts
         Whom errors are about.
-    keep : callable
-        Takes the identifier of the first call and the items that have to go
-        back with the calls of the reply.
+    sealed : callable
+        Gives, as `ModelReply.replay`, the items that have to go back with the
+        calls of the reply.
     output_tool : str
         The tool whose arguments are the answer, if there is one: they are told
         as they come.
@@ -47,11 +47,11 @@ class ResponsesReply:
         self,
         service: ServiceFacts,
         *,
-        keep: Callable[[str, KeptItems], None],
+        sealed: Callable[[KeptItems], object],
         output_tool: str = "",
     ) -> None:
         self._service = service
-        self._keep = keep
+        self._sealed = sealed
         self._output_tool = output_tool
         self._output = Output()
         self._texts: list[str] = []
@@ -107,6 +107,7 @@ class ResponsesReply:
             If the service blocked it and there is nothing to show.
         """
         calls, text = self._calls(), "".join(self._texts)
+        replay = None
         if self._why_incomplete == "content_filter":
             stop, calls = "content_filter", ()  # their arguments may be cut
             if not text:
@@ -118,7 +119,7 @@ class ResponsesReply:
             stop = "refusal"
         else:
             stop = "tool_calls" if calls else "stop"
-            self._keep_items(calls, text)
+            replay = self._replay(calls, text)
         read, written = (self._usage.get(f"{n}_tokens") for n in ("input", "output"))
         return ModelReply(
             text=text,
@@ -130,6 +131,7 @@ class ResponsesReply:
             stop_reason=stop,
             cached_tokens=min(self._detail("input", "cached"), _count(read)),
             cache_write_tokens=self._detail("input", "cache_write"),
+            replay=replay,
         )
 
     def _calls(self) -> tuple[ToolCall, ...]:
@@ -142,11 +144,11 @@ class ResponsesReply:
                 calls.add({"index": number, "id": call_id, "function": function})
         return tuple(calls.calls())
 
-    def _keep_items(self, calls: Sequence[ToolCall], text: str) -> None:
+    def _replay(self, calls: Sequence[ToolCall], text: str) -> object:
         items = [each.to_send_back() for each in self._output]
-        if calls and None not in items:
-            kept = KeptItems(items=tuple(filter(None, items)), text=text)
-            self._keep(calls[0].id, kept)
+        if not calls or None in items:
+            return None
+        return self._sealed(KeptItems(items=tuple(filter(None, items)), text=text))
 
     def _detail(self, side: str, name: str) -> int:
         details = mapping(self._usage.get(f"{side}_tokens_details"))

@@ -97,7 +97,7 @@ def written(
         Paths of keys that the service has refused, such as
         ``"reasoning.summary"``.
     kept : mapping of str to KeptItems, optional
-        Items of replies of the current turn, by `key_of`.
+        Items of replies, by the identifier of their first call.
 
     Returns
     -------

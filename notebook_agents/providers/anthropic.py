@@ -17,7 +17,7 @@ from notebook_agents.providers._encoding import encode
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._pausing import until_complete
-from notebook_agents.providers._replayed import Replayed
+from notebook_agents.providers._replayed import Replays
 from notebook_agents.providers._service import HttpProvider
 from notebook_agents.providers.anthropic_profile import (
     AnthropicProfile,
@@ -131,7 +131,7 @@ class AnthropicProvider(HttpProvider):
         self._without: set[str] = set()
         self._told: set[str] = set()
         self._most_tokens: int | None = None
-        self._replayed = Replayed[KeptBlocks]()
+        self._replays = Replays[KeptBlocks]()
 
     @classmethod
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
@@ -185,7 +185,7 @@ class AnthropicProvider(HttpProvider):
             cache=self._cache,
             without=self._without,
             most_tokens=self._most_tokens,
-            kept=self._replayed,
+            kept=self._replays.opened(request),
         )
 
     def _possible(self, request: ModelRequest) -> ModelRequest:
@@ -197,15 +197,14 @@ class AnthropicProvider(HttpProvider):
         return request if is_held else in_words(request, output)
 
     def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> MessagesReply:
-        keep = functools.partial(self._keep, request)
-        return MessagesReply(request, service, keep=keep)
+        sealed = functools.partial(self._sealed, request)
+        return MessagesReply(request, service, sealed=sealed)
 
-    def _keep(
-        self, request: ModelRequest, call_id: str, text: str, blocks: tuple[Block, ...]
-    ) -> None:
+    def _sealed(
+        self, request: ModelRequest, text: str, blocks: tuple[Block, ...]
+    ) -> object:
         before = self._written(request).conversation.digest()
-        kept = KeptBlocks(blocks=blocks, text=text, before=before)
-        self._replayed.keep(call_id, kept)
+        return self._replays.sealed(KeptBlocks(blocks=blocks, text=text, before=before))
 
     # What the service refuses.
 
@@ -218,8 +217,8 @@ class AnthropicProvider(HttpProvider):
     def _give_in(self, body: object) -> bool:
         error = body.get("error") if isinstance(body, Mapping) else None
         said = str(error.get("message") if isinstance(error, Mapping) else body)
-        if self._replayed and _OTHER_THOUGHTS.search(said):
-            self._replayed.clear()  # another key, or another way of reading them
+        # Another key, or another way of reading them.
+        if _OTHER_THOUGHTS.search(said) and self._replays.renounce():
             return True
         if found := _TOO_MUCH.search(said):
             asked, most = map(int, found.groups())

@@ -56,7 +56,9 @@ class ProviderResponse:
     tool_calls : list of ToolCall
         The calls.
     raw_message : dict
-        The assistant message as the service sent it.
+        The assistant message as the service sent it. In the `messages` of the
+        next request it is better than one of your own: ours takes back with it
+        what its service wants to see again, such as what the model thought.
     """
 
     content: str = ""
@@ -196,10 +198,8 @@ class Provider(BaseProvider):
         async with aclosing(self.respond(request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, ModelReply):
-                    said = Message("assistant", delta.text, delta.tool_calls)
-                    return ProviderResponse(
-                        delta.text, list(delta.tool_calls), said.to_dict()
-                    )
+                    said = _Said(delta)
+                    return ProviderResponse(delta.text, list(delta.tool_calls), said)
         raise interrupted(self)
 
     async def stream(
@@ -224,6 +224,16 @@ class Provider(BaseProvider):
         finally:
             await deltas.aclose()
         raise interrupted(self)
+
+
+class _Said(dict[str, Any]):
+    """A reply as an OpenAI-shaped message, with what goes back with it."""
+
+    def __init__(self, reply: ModelReply) -> None:
+        super().__init__(Message("assistant", reply.text, reply.tool_calls).to_dict())
+        self.replays: dict[str, object] = {}
+        if reply.tool_calls and reply.replay is not None:
+            self.replays[reply.tool_calls[0].id] = reply.replay
 
 
 def provider_name(provider: BaseProvider) -> str:
@@ -312,8 +322,13 @@ def _request_of(
     tools: list[dict[str, Any]] | None,
     tool_calling: dict[str, Any] | None,
 ) -> ModelRequest:
+    replays: dict[str, object] = {}
+    for message in messages:
+        if isinstance(message, _Said):
+            replays |= message.replays
     return ModelRequest(
         messages=[Message.from_dict(message) for message in messages],
         tools=tools or (),
         tool_calling=tool_calling or {},
+        replays=replays,
     )

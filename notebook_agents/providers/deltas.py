@@ -41,6 +41,9 @@ class ModelRequest:
         The shape of the answer; None for plain text.
     max_retries : int or None
         Further tries after one that failed; None leaves it to the provider.
+    replays : mapping of str to object
+        `ModelReply.replay` of the replies of this turn that had one, each by the
+        identifier of the first call of its reply in `messages`.
     """
 
     messages: Sequence[Message]
@@ -51,6 +54,7 @@ class ModelRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     output: OutputFormat | None = None
     max_retries: int | None = None
+    replays: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,10 @@ class ModelReply:
     model, url : str
         What replied, as ``provider:model``, and where it is; empty where it is
         what was asked.
+    replay : object
+        What the provider wants to be given again, in `ModelRequest.replays`, when
+        the results of the calls go to it; nobody else reads it, and it is stored
+        nowhere.
     """
 
     text: str = ""
@@ -130,6 +138,7 @@ class ModelReply:
     charged: float | None = None
     model: str = ""
     url: str = ""
+    replay: object = field(default=None, repr=False, compare=False)
 
 
 Delta = TextDelta | ReasoningDelta | RetryDelta | ModelReply

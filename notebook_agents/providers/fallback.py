@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from notebook_agents.errors import (
     AgentConfigurationError,
@@ -19,8 +19,6 @@ from notebook_agents.errors import (
     ProviderRateLimitError,
     ProviderSetupError,
 )
-from notebook_agents.messages import Message, ToolCall
-from notebook_agents.providers._replayed import Replayed
 from notebook_agents.providers.base import (
     BaseProvider,
     Delta,
@@ -101,8 +99,6 @@ class FallbackProvider(Provider):
         self._members = [_Member(each) for each in providers]
         self._rest = rest
         self._is_checked = False
-        self._makers = Replayed[_Member]()
-        """Whose call is whose, by its identifier."""
 
     @property
     def name(self) -> str:  # type: ignore[override] # it depends on the members
@@ -217,13 +213,13 @@ class FallbackProvider(Provider):
     ) -> AsyncGenerator[Delta, None]:
         """Ask one model."""
         provider = member.get()
-        deltas = shaped_deltas(provider, self._translated(request, member))
+        deltas = shaped_deltas(provider, _of_its_own(request, member))
         try:
             async for delta in deltas:
                 if isinstance(delta, ModelReply):
-                    for call in delta.tool_calls:
-                        self._makers.keep(call.id, member)
-                    yield _signed(delta, provider)
+                    yield replace(
+                        _signed(delta, provider), replay=_Made(member, delta.replay)
+                    )
                     return
                 if others and isinstance(delta, RetryDelta) and delta.attempt:
                     _check_wait(delta, provider)
@@ -247,23 +243,10 @@ class FallbackProvider(Provider):
             if message.role == "user":
                 return None
             if message.tool_calls:
-                return self._makers.get(message.tool_calls[0].id)
+                made = request.replays.get(message.tool_calls[0].id)
+                maker = made.by if isinstance(made, _Made) else None
+                return maker if maker in self._members else None
         return None
-
-    def _translated(self, request: ModelRequest, member: _Member) -> ModelRequest:
-        """Rename the calls that others made in this turn."""
-        # What a provider has to send back with its own calls it knows by their
-        # identifiers, and some services number theirs from zero in each reply.
-        strange = {
-            call.id: f"{call.id}_of_{self._members.index(maker)}"
-            for message in _turn_of(request.messages)
-            for call in message.tool_calls
-            if (maker := self._makers.get(call.id, member)) is not member
-        }
-        if not strange:
-            return request
-        messages = [_renamed(message, strange) for message in request.messages]
-        return replace(request, messages=messages)
 
 
 _Spoken = TextDelta | ReasoningDelta
@@ -308,6 +291,18 @@ class _Member:
         # Whether a key is right now, or set at all, is found out in no time.
         if isinstance(error, OSError) or getattr(error, "retryable", False):
             self.rests_until = time.monotonic() + seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    """Who made a reply, and what it wants to be given again with its calls.
+
+    It travels with the reply: identifiers of calls say little, since many services
+    begin theirs anew with each reply.
+    """
+
+    by: _Member
+    replay: object
 
 
 def _are_models(given: object) -> bool:
@@ -380,19 +375,11 @@ def _first_sentence(error: Exception) -> str:
     return f"{sentence[: LONGEST_REASON - 1]}…" if is_long else sentence
 
 
-def _turn_of(messages: Sequence[Message]) -> Sequence[Message]:
-    """Give what was said since the user spoke last."""
-    for back, message in enumerate(reversed(messages)):
-        if message.role == "user":
-            return messages[len(messages) - back :]
-    return messages
-
-
-def _renamed(message: Message, names: Mapping[str, str]) -> Message:
-    if message.tool_call_id is not None:
-        known = message.tool_call_id
-        return replace(message, tool_call_id=names.get(known, known))
-    calls: tuple[ToolCall, ...] = tuple(
-        replace(call, id=names.get(call.id, call.id)) for call in message.tool_calls
-    )
-    return replace(message, tool_calls=calls) if calls else message
+def _of_its_own(request: ModelRequest, member: _Member) -> ModelRequest:
+    """Give a request that holds of the replies before only what this model wants."""
+    replays = {
+        call_id: made.replay
+        for call_id, made in request.replays.items()
+        if isinstance(made, _Made) and made.by is member
+    }
+    return replace(request, replays=replays)

@@ -20,7 +20,7 @@ from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._json_values import mapping
 from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._pausing import until_complete
-from notebook_agents.providers._replayed import Replayed
+from notebook_agents.providers._replayed import Replays
 from notebook_agents.providers._service import HttpProvider
 from notebook_agents.providers.base import Delta, ModelRequest
 from notebook_agents.providers.embedding import Purpose, in_batches
@@ -139,7 +139,7 @@ class GeminiProvider(HttpProvider):
         self._told: set[str] = set()
         self._most_tokens: int | None = None
         self._needs_signatures = False
-        self._replayed = Replayed[KeptParts]()
+        self._replays = Replays[KeptParts]()
 
     @classmethod
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
@@ -250,7 +250,7 @@ class GeminiProvider(HttpProvider):
             extra=self._extra_body,
             without=self._without,
             most_tokens=self._most_tokens,
-            kept=self._replayed,
+            kept=self._replays.opened(request),
         )
         for name in made.dropped:
             self._tell(name)
@@ -265,7 +265,7 @@ class GeminiProvider(HttpProvider):
         return in_words(request, output)
 
     def _new_reply(self, request: ModelRequest, service: ServiceFacts) -> GeminiReply:
-        return GeminiReply(request, service, keep=self._replayed.keep)
+        return GeminiReply(request, service, sealed=self._replays.sealed)
 
     # What the service refuses.
 
@@ -300,6 +300,5 @@ class GeminiProvider(HttpProvider):
         if _LOST_SIGNATURE.search(said):
             is_news, self._needs_signatures = not self._needs_signatures, True
         else:  # another key, or another model
-            is_news = bool(self._replayed)
-            self._replayed.clear()
+            is_news = self._replays.renounce()
         return is_news

@@ -21,7 +21,7 @@ from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._reading import Reply
-from notebook_agents.providers._replayed import Replayed
+from notebook_agents.providers._replayed import Replays
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.discovery import chat_model_in
@@ -102,7 +102,7 @@ class OpenAICompatibleProvider(HttpProvider):
         self._extra_body = dict(extra_body or {})
         self._left_out: set[str] = set()
         self._missing_ways: set[str] = set()
-        self._replayed = Replayed[Mapping[str, Any]]()
+        self._replays = Replays[Mapping[str, Any]]()
 
     @classmethod
     def from_settings(cls, model: str | None, settings: Settings) -> Self:
@@ -228,7 +228,7 @@ class OpenAICompatibleProvider(HttpProvider):
             profile=self.profile,
             extra=self._extra_body,
             without=self._left_out,
-            replayed=self._replayed,
+            replays=self._replays.opened(request),
         )
         return encode(body)
 
@@ -248,7 +248,7 @@ class OpenAICompatibleProvider(HttpProvider):
         return ChatReply(
             self.profile,
             service,
-            keep=self._replayed.keep,
+            sealed=self._replays.sealed,
             output_tool=request.output.tool if request.output else "",
         )
 

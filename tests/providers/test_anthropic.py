@@ -9,6 +9,7 @@ import pickle
 import threading
 import traceback
 from contextlib import closing
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -324,16 +325,17 @@ async def test_thoughts_are_dropped_where_something_else_has_changed(server, cha
     reply = (await all_of(provider, first))[-1]
     said = Message("assistant", reply.text, reply.tool_calls)
     told = Message("tool", "3", tool_call_id="x")
-    same = ModelRequest(messages=[*first.messages, said, told])
+    replays = {"x": reply.replay}
+    same = ModelRequest(messages=[*first.messages, said, told], replays=replays)
     await all_of(provider, same)
     assert kinds(server, 1) == [["thinking", "text", "tool_use"]]
     other_said = Message("assistant", "I a**.", reply.tool_calls)
     other = {
-        "system": ModelRequest(messages=[Message("system", "T"), *same.messages[1:]]),
-        "tools": ModelRequest(messages=same.messages, tools=[add_schema()]),
-        "text": ModelRequest(messages=[*first.messages, other_said, told]),
+        "system": {"messages": [Message("system", "T"), *same.messages[1:]]},
+        "tools": {"tools": [add_schema()]},
+        "text": {"messages": [*first.messages, other_said, told]},
     }[changed]
-    await all_of(provider, other)
+    await all_of(provider, replace(same, **other))
     assert kinds(server, 2) == [["text", "tool_use"]]
 
 

@@ -14,7 +14,6 @@ from notebook_agents.history.repair import repaired
 from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers import AnthropicProvider, ModelRequest
 from notebook_agents.providers._anthropic_messages import Conversation
-from notebook_agents.providers._replayed import MOST, Replayed
 from notebook_agents.providers.anthropic_profile import anthropic_profile
 from tests.history.fitness import any_messages, conversations
 from tests.providers.anthropic_wire import answer, failed
@@ -918,12 +917,3 @@ def test_new_models_think_and_take_no_sampling(model, no_thinking, forces):
     assert profile.thinking == "adaptive"
     assert not profile.sends_sampling
     assert (profile.no_thinking, profile.forces_tools) == (no_thinking, forces)
-
-
-def test_what_is_replayed_does_not_pile_up():
-    replayed = Replayed[int]()
-    for number in range(MOST + 5):
-        replayed.keep(str(number), number)
-    assert len(replayed) == MOST
-    assert "4" not in replayed
-    assert replayed[str(MOST + 4)] == MOST + 4

@@ -28,7 +28,7 @@ from notebook_agents.errors import (
     ProviderTimeoutError,
     StreamInterruptedError,
 )
-from notebook_agents.messages import Message
+from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers import (
     AnthropicProvider,
     ModelReply,
@@ -480,7 +480,39 @@ async def test_thoughts_go_back_to_nobody_but_their_own_model():
     assert one.requests[1].body["messages"][1]["reasoning_details"]
     said = one.requests[-1].body["messages"]
     assert "reasoning_details" not in said[1]
-    assert said[1]["tool_calls"][0]["id"] == said[2]["tool_call_id"] == "call_1_of_1"
+    assert said[1]["tool_calls"][0]["id"] == said[2]["tool_call_id"] == "call_1"
+
+
+async def test_another_conversation_with_calls_of_the_same_name_moves_no_turn():
+    """Services that begin anew with each reply: all calls here are call_0."""
+    is_down = False
+
+    class Counting(Provider):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def respond(self, request):
+            if is_down and self.name == "a":
+                raise down()
+            if request.messages[-1].role == "tool":
+                yield ModelReply(text=f"From {self.name}.")
+            else:
+                yield ModelReply(tool_calls=(ToolCall("call_0", "look"),))
+
+    both = FallbackProvider([Counting("a"), Counting("b")], rest=0)
+    answers = []
+
+    async def look() -> str:
+        """Let another conversation go to the second model meanwhile."""
+        nonlocal is_down
+        if not is_down:
+            is_down = True
+            answers.append(str(await Agent(both, [look]).run("Hi")))
+            is_down = False
+        return "seen"
+
+    answers.append(str(await Agent(both, [look]).run("Hi")))
+    assert answers == ["From b.", "From a."]
 
 
 def look() -> str:

@@ -230,7 +230,9 @@ async def test_calls_keep_their_signature_where_the_text_has_changed(server):
     reply = (await all_of(provider))[-1]
     told = Message("assistant", "The key is ****.", reply.tool_calls)
     result = Message("tool", "3", tool_call_id=reply.tool_calls[0].id)
-    await all_of(provider, ModelRequest(messages=[*REQUEST.messages, told, result]))
+    messages = [*REQUEST.messages, told, result]
+    replays = {reply.tool_calls[0].id: reply.replay}
+    await all_of(provider, ModelRequest(messages=messages, replays=replays))
     assert server.requests[1].body["contents"][1]["parts"] == [
         {"text": "The key is ****."},
         call("add", {"a": 1, "b": 2}, signature="S"),

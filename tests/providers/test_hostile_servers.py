@@ -261,7 +261,7 @@ def plausible(inner) -> st.SearchStrategy:
 @settings(max_examples=300, deadline=None)
 def test_chat_events_of_odd_shapes_do_no_harm(events, is_whole):
     profile = ChatProfile(replays="reasoning_details", reports_cost=True)
-    reply = ChatReply(profile, FACTS, keep=lambda *_: None, output_tool="add")
+    reply = ChatReply(profile, FACTS, sealed=lambda part: part, output_tool="add")
     with contextlib.suppress(Failure):
         if is_whole:
             for each in events[:1]:

@@ -147,7 +147,9 @@ def test_any_cut_of_the_bytes_gives_the_same_reply(cuts):
     )
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     decoder = SseDecoder()
-    reply = ChatReply(ChatProfile(), ServiceFacts(name="x", url="http://x"))
+    reply = ChatReply(
+        ChatProfile(), ServiceFacts(name="x", url="http://x"), sealed=lambda part: part
+    )
     shown = []
     for start, end in itertools.pairwise(edges):
         shown += reply.read(decoder.feed(stream[start:end]))

@@ -174,7 +174,7 @@ def test_any_cut_of_the_bytes_gives_the_same_reply(cuts):
     edges = [0, *sorted(cuts), len(WHOLE_STREAM)]
     decoder = SseDecoder()
     service = ServiceFacts(name="x", url="http://x")
-    one = ResponsesReply(service, keep=lambda *_: None)
+    one = ResponsesReply(service, sealed=lambda part: part)
     pieces = []
     for start, end in itertools.pairwise(edges):
         pieces += one.read(decoder.feed(WHOLE_STREAM[start:end]))
@@ -250,7 +250,7 @@ EVENTS = st.fixed_dictionaries(
 def test_no_events_whatever_break_anything(events):
     """What cannot be a reply is a failure, and nothing else."""
     service = ServiceFacts(name="x", url="http://x")
-    one = ResponsesReply(service, keep=lambda *_: None)
+    one = ResponsesReply(service, sealed=lambda part: part)
     told = []
     try:
         for data in to_bytes([*events, completed()]):

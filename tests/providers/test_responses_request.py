@@ -253,8 +253,7 @@ async def test_every_round_of_a_turn_goes_back(server):
     ]  # fmt: skip
 
 
-async def test_thoughts_go_back_to_no_other_call_of_the_same_name(server):
-    """As of a service that names the first call of each reply alike."""
+async def test_calls_that_are_named_alike_in_every_reply_keep_their_thoughts(server):
     one, two = (
         (reasoning("hm", n=n), function_call("add", '{"a":1,"b":2}', "call_0", n))
         for n in (1, 2)
@@ -262,7 +261,8 @@ async def test_thoughts_go_back_to_no_other_call_of_the_same_name(server):
     server.say(reply_of(*one), reply_of(*two), answer("done"))
     await Agent(made(server), [add]).run("go")
     sent = server.requests[2].body["input"]
-    assert [item["id"] for item in sent if "id" in item] == ["rs_1", "fc_1"]
+    kept = [item["id"] for item in sent if "id" in item]
+    assert kept == ["rs_1", "fc_1", "rs_2", "fc_2"]
 
 
 async def test_thoughts_of_an_earlier_turn_do_not_go_back(server):
@@ -289,6 +289,7 @@ async def test_thoughts_go_to_nobody_else(server):
         Message("assistant", "", first.tool_calls),
         Message("tool", "3", tool_call_id="call_a"),
         Message("tool", "12", tool_call_id="call_b"),
+        replays={"call_a": first.replay},
     )
     await ask(made(server), asked)
     assert server.requests[1].body["input"][1:] == [*BARE_CALLS, *RESULTS]
@@ -334,7 +335,11 @@ async def test_what_was_changed_on_the_way_goes_back_without_its_thoughts(server
         ("my key is [redacted]", first.tool_calls),
         (first.text, first.tool_calls[:1]),
     ):
-        asked = request(Message("user", "go"), Message("assistant", text, calls))
+        asked = request(
+            Message("user", "go"),
+            Message("assistant", text, calls),
+            replays={calls[0].id: first.replay},
+        )
         server.say(answer("ok"))
         await ask(provider, asked)
         said, *rest = server.requests[-1].body["input"][1:]
@@ -390,17 +395,6 @@ async def test_without_thoughts_the_same_refusal_is_an_error(server):
     with pytest.raises(AgentProviderError, match="could not be verified"):
         await ask(made(server))
     assert len(server.requests) == 1
-
-
-async def test_what_is_kept_for_going_back_has_an_end(server):
-    provider = made(server)
-    for number in range(300):
-        item = function_call("add", "{}", f"call_{number}")
-        server.say(whole(200, response(output=(THOUGHT, item))))
-        await ask(provider)
-    kept = vars(provider._responses)["_kept"]
-    assert len(kept) == 256
-    assert any(key.startswith("call_299 ") for key in kept)
 
 
 # --------------------------------------------------------------------- messages
