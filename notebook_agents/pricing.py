@@ -12,7 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["ModelCall", "cost_of"]
 
@@ -44,7 +44,7 @@ class ModelCall:
     """
 
     model: str
-    url: str = ""
+    url: str = field(default="", repr=False)  # a key may stand in it
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0

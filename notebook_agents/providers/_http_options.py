@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypedDict
 from urllib.parse import urlsplit
 
 from notebook_agents import checks
 from notebook_agents.errors import AgentConfigurationError, ProviderSetupError
 from notebook_agents.providers._connections import Verify, check_certificates
+from notebook_agents.providers._failures import redact
 from notebook_agents.providers._http import Client, Patience
 from notebook_agents.providers._limits import Limits
 from notebook_agents.spelling import refuse_option
@@ -120,13 +121,15 @@ def limits_of(options: HttpOptions, *, url: str, model: str) -> Limits | None:
     return limits if limits.has_any else None
 
 
-def normalized_url(url: str) -> str:
+def normalized_url(url: str, *, secrets: Iterable[str] = ()) -> str:
     """Give a base URL without what people paste along with it.
 
     Parameters
     ----------
     url : str
         As the user wrote it.
+    secrets : iterable of str
+        What an error must not show of it.
 
     Returns
     -------
@@ -155,7 +158,7 @@ def normalized_url(url: str) -> str:
     except ValueError:
         has_host = False
     if not has_host or not url.isprintable() or " " in url:
-        shown = url.rpartition("@")[2].partition("?")[0]
+        shown = redact(url.rpartition("@")[2].partition("?")[0], secrets)
         meant = f" Did you mean 'http://{shown}'?" if _HOST.match(shown) else ""
         message = (
             f"{shown!r} is no base URL; one looks like 'http://localhost:8000/v1'."

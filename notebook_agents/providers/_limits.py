@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -61,7 +61,7 @@ class Limits:
         Most requests, and tokens read and written, within any minute.
     """
 
-    url: str
+    url: str = field(repr=False)  # a key may stand in it
     model: str
     concurrency: int | None = None
     requests: int | None = None

@@ -10,19 +10,22 @@ import asyncio
 import functools
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Unpack
+from urllib.parse import quote
 
 from pydantic_core import from_json
 
 from notebook_agents import checks
 from notebook_agents._version import __version__
+from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.providers import _http
 from notebook_agents.providers._connections import check_certificates
 from notebook_agents.providers._failures import (
     Failure,
     ServiceFacts,
+    redact,
     unreachable,
 )
 from notebook_agents.providers._http_options import (
@@ -97,22 +100,28 @@ class HttpProvider(Provider):
         **options: Unpack[HttpOptions],
     ) -> None:
         check_options(options)
-        self.base_url = normalized_url(base_url)
+        self._given = Access(
+            checked_key(api_key, self.name), options.get("verify", True)
+        )
+        self._extra_headers = checked_headers(options.get("extra_headers"))
+        secrets = self._secrets(self._given)
+        self.base_url = normalized_url(base_url, secrets=secrets)
         if model is not None:
             checks.text("model", model)
         self.model = (model or "").strip()
         self.max_retries = options.get("max_retries", 3)
-        self._given = Access(
-            checked_key(api_key, self.name), options.get("verify", True)
-        )
         self._patience = patience_of(options)
-        self._extra_headers = checked_headers(options.get("extra_headers"))
         self._client = options.get("http_client")
         self._limits = limits_of(options, url=self.base_url, model=self.model)
 
     def __repr__(self) -> str:
         model = f" {self.model!r}" if self.model else ""
-        return f"<{type(self).__name__}{model} at {self.base_url}>"
+        return f"<{type(self).__name__}{model} at {self.shown_url}>"
+
+    @property
+    def shown_url(self) -> str:
+        """The base URL, without a key where one stands in it."""
+        return redact(self.base_url, self._secrets(self._given))
 
     # What a wire format adds.
 
@@ -348,12 +357,22 @@ class HttpProvider(Provider):
             check_certificates(verify)
         return Access(key, verify)
 
+    def _secrets(self, access: Access) -> tuple[str, ...]:
+        """Give what no text may show."""
+        key = access.key
+        if self.key_name is not None and not key:
+            with suppress(AgentConfigurationError):  # which a request will tell
+                key = get_settings().keys.get(self.key_name, "")
+        known = (key, *secrets_in(self._extra_headers))
+        return (*known, *(quote(each, safe="") for each in known))  # as in a URL
+
     def _facts(self, access: Access) -> ServiceFacts:
+        secrets = self._secrets(access)
         return ServiceFacts(
             name=self.name,
-            url=self.base_url,
+            url=redact(self.base_url, secrets),
             model=self.model,
-            secrets=(access.key, *secrets_in(self._extra_headers)),
+            secrets=secrets,
             unreachable_hint=self.unreachable_hint,
             missing_model_hint=self.missing_model_hint.format(model=self.model),
             missing_path_hint=self.missing_path_hint,

@@ -344,7 +344,8 @@ def _check_wait(delta: RetryDelta, provider: BaseProvider) -> None:
 def _signed(reply: ModelReply, provider: BaseProvider) -> ModelReply:
     if reply.model:
         return reply
-    url = str(getattr(provider, "base_url", ""))
+    # Not base_url, in which a key may stand: replies are written down.
+    url = str(getattr(provider, "shown_url", getattr(provider, "base_url", "")))
     return replace(reply, model=model_label(provider), url=url)
 
 

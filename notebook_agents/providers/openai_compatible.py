@@ -270,7 +270,7 @@ class OpenAICompatibleProvider(HttpProvider):
         model = chat_model_in(await self._whole("GET", "/models", access))
         if model is None:
             message = (
-                f"{self.name} at {self.base_url} has no model that can chat. "
+                f"{self.name} at {self.shown_url} has no model that can chat. "
                 f"{self.missing_model_hint.format(model='NAME')}"
             )
             raise ModelNotFoundError(message)

@@ -11,13 +11,15 @@ import re
 import traceback
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from notebook_agents import Agent, SQLiteStore
+from notebook_agents import Agent, FallbackProvider, SQLiteStore
 from notebook_agents.errors import NotebookAgentsError
+from notebook_agents.providers import OpenAICompatibleProvider, OpenAIProvider
 from notebook_agents.testing import scenario, scenario_names
-from notebook_agents.testing.wire import Reply, chunk, wire_server
+from notebook_agents.testing.wire import Reply, chunk, whole, wire_server
 from tests.providers.services import KEY, WIRES, provider_for
 
 SECRET = "another-secret-2718"
@@ -194,3 +196,84 @@ async def test_no_error_shows_the_password_of_a_proxy(log, monkeypatch):
             await Agent(provider).run("Hi")
     shown = {**dict(all_that_is_shown(caught.value)), "log": log.text}
     assert [where for where, text in shown.items() if PROXY_PASSWORD in text] == []
+
+
+# ---------------------------------------------------------- a key within the base URL
+
+GATEWAY_KEY = "a/key+of-a-gateway"
+IN_URL = quote(GATEWAY_KEY, safe="")
+"""As it stands in a path."""
+
+
+def behind_gateway(server, wire, **options):
+    options = {
+        "max_retries": 0,
+        "extra_headers": {"X-Api-Secret": GATEWAY_KEY},
+    } | options
+    return provider_for(wire, f"{server.url}/{KEY}/{IN_URL}", **options)
+
+
+def keys_in(*shown: object) -> list[str]:
+    texts = [text for each in shown for text in (str(each), repr(each))]
+    secrets = (KEY, GATEWAY_KEY, IN_URL)
+    return [text for text in texts if any(each in text for each in secrets)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_key_within_the_base_url_is_shown_nowhere(server, wire, log, tmp_path):
+    provider = behind_gateway(server, wire, requests_per_minute=60)
+    both = FallbackProvider([provider, "ollama:unused"])
+    server.say(f"{wire}/tool_call", f"{wire}/answer")
+    store = SQLiteStore(tmp_path / "chats.sqlite")
+    written = []
+
+    def add(a: int, b: int) -> int:
+        """Add, and look at what is written down meanwhile."""
+        written.extend(each.read_bytes() for each in tmp_path.iterdir())
+        return a + b
+
+    agent = Agent(both, [add], memory=store.session(user_id="ada"))
+    result = await agent.run("Hi")
+    assert KEY in server.requests[0].path
+    run = agent.last_run
+    shown = [provider, both, agent, run, result, run.recorded, result.to_dict()]
+    shown += [provider.shown_url, provider._limits, *vars(run).values()]
+    shown += [agent.ledger, result.to_frame().to_csv()]
+    assert keys_in(*shown) == []
+    assert written
+    assert keys_in(*(each.decode("latin-1") for each in written), log.text) == []
+    assert "[redacted]" in provider.shown_url
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("status", [404, 302, 500])
+async def test_no_error_shows_a_key_within_the_base_url(server, wire, status, log):
+    provider = behind_gateway(server, wire)
+    server.say(*[whole(status, {"error": {"message": "no"}})] * 2)
+    agent = Agent(provider)
+    with pytest.raises(NotebookAgentsError) as caught:
+        await agent.run("Hi")
+    with pytest.raises(NotebookAgentsError) as listed:
+        await provider.models()
+    events = [each.to_dict() for each in agent.last_run.recorded]
+    assert keys_in(caught.value, listed.value, events, log.text) == []
+
+
+async def test_a_service_without_a_model_to_chat_with_is_named_without_a_key(server):
+    server.say(whole(200, {"data": []}))
+    provider = OpenAICompatibleProvider(f"{server.url}/{KEY}", api_key=KEY)
+    with pytest.raises(NotebookAgentsError, match="no model that can chat") as caught:
+        await Agent(provider).run("Hi")
+    assert keys_in(caught.value) == []
+
+
+def test_a_base_url_that_is_none_is_told_without_a_key():
+    with pytest.raises(NotebookAgentsError, match="is no base URL") as caught:
+        OpenAICompatibleProvider(f"gateway.example/{KEY}/v1", api_key=KEY)
+    assert keys_in(caught.value) == []
+
+
+def test_a_key_of_the_environment_within_the_base_url_is_not_shown(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    provider = OpenAIProvider(base_url=f"https://gateway.example/{KEY}/v1")
+    assert keys_in(provider, Agent(provider)) == []
