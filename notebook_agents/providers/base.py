@@ -19,7 +19,7 @@ from notebook_agents.errors import (
     AgentProviderError,
     StreamInterruptedError,
 )
-from notebook_agents.messages import Message, ToolCall, to_dicts
+from notebook_agents.messages import Message, ToolCall
 from notebook_agents.providers.deltas import (
     Delta,
     ModelReply,
@@ -198,8 +198,10 @@ class Provider(BaseProvider):
         async with aclosing(self.respond(request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, ModelReply):
-                    said = _Said(delta)
-                    return ProviderResponse(delta.text, list(delta.tool_calls), said)
+                    said = Message("assistant", delta.text, delta.tool_calls)
+                    return ProviderResponse(
+                        delta.text, list(delta.tool_calls), _Said(said, delta.replay)
+                    )
         raise interrupted(self)
 
     async def stream(
@@ -227,13 +229,13 @@ class Provider(BaseProvider):
 
 
 class _Said(dict[str, Any]):
-    """A reply as an OpenAI-shaped message, with what goes back with it."""
+    """An OpenAI-shaped message with what goes back with it, `ModelReply.replay`."""
 
-    def __init__(self, reply: ModelReply) -> None:
-        super().__init__(Message("assistant", reply.text, reply.tool_calls).to_dict())
-        self.replays: dict[str, object] = {}
-        if reply.tool_calls and reply.replay is not None:
-            self.replays[reply.tool_calls[0].id] = reply.replay
+    def __init__(self, message: Message, replay: object) -> None:
+        super().__init__(message.to_dict())
+        self.replay = replay
+        first = message.tool_calls[:1] if replay is not None else ()
+        self.replays = {call.id: replay for call in first}
 
 
 def provider_name(provider: BaseProvider) -> str:
@@ -294,7 +296,7 @@ async def _foreign_deltas(
     if request.output is not None and not request.output.tool:
         tool_calling["response_format"] = response_format(request.output)
     response: object = await provider.chat(
-        to_dicts(request.messages),
+        _dicts_of(request),
         # A copy: many take out of a schema what their service does not know.
         tools=copy.deepcopy([dict(tool) for tool in request.tools]) or None,
         tool_calling=tool_calling or None,
@@ -308,13 +310,24 @@ async def _foreign_deltas(
         raise AgentProviderError(message, provider=provider_name(provider))
     # Against the contract, many say None where they mean nothing.
     text, calls = response.content or "", tuple(response.tool_calls or ())
+    said: object = response.raw_message  # of a provider of ours that it has asked
     if text:
         yield TextDelta(text)
     yield ModelReply(
         text=text,
         tool_calls=calls,
         stop_reason="tool_calls" if calls else "stop",
+        replay=said.replay if isinstance(said, _Said) else None,
     )
+
+
+def _dicts_of(request: ModelRequest) -> list[dict[str, Any]]:
+    return [
+        _Said(message, request.replays.get(message.tool_calls[0].id))
+        if message.tool_calls
+        else message.to_dict()
+        for message in request.messages
+    ]
 
 
 def _request_of(

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from notebook_agents import Agent
+from notebook_agents import Agent, BaseProvider
 from notebook_agents.events import ThoughtEvent
 from notebook_agents.messages import Message
 from notebook_agents.providers import ModelReply, ModelRequest, OpenAICompatibleProvider
@@ -196,6 +196,29 @@ async def test_a_loop_of_your_own_takes_thoughts_back_with_the_raw_message(
     await provider.chat([question, plain, result])
     sent = [thoughts_in(each.body) for each in server.requests]
     assert sent == [[], ["mine"], []]
+
+
+class Passing(BaseProvider):
+    """One of a user's own, which passes everything on."""
+
+    name = "passing"
+
+    def __init__(self, inner) -> None:
+        self._inner = inner
+
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        return await self._inner.chat(messages, tools=tools, tool_calling=tool_calling)
+
+    def stream(self, messages, *, tools=None, tool_calling=None):
+        return self._inner.stream(messages, tools=tools, tool_calling=tool_calling)
+
+
+@pytest.mark.parametrize("name", WIRES)
+async def test_a_provider_that_passes_requests_on_passes_on_the_thoughts(server, name):
+    server.say(CALLS[name]("one"), CALLS[name]("two"), ANSWERS[name]("done"))
+    await Agent(Passing(provider_at(server, name)), [look]).run("go")
+    sent = [thoughts_in(each.body) for each in server.requests]
+    assert sent == [[], ["one"], ["one", "two"]]
 
 
 async def last_of(provider, request: ModelRequest) -> ModelReply:
