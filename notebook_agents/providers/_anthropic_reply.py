@@ -35,8 +35,6 @@ from notebook_agents.providers.base import (
 
 __all__ = ["MessagesReply"]
 
-"""Told the first call of a reply, the reply's text, and its blocks."""
-
 _PLAIN = frozenset({"text", "tool_use"})
 """Types of blocks that a message holds anyway."""
 _STOPS = {
