@@ -117,7 +117,7 @@ def batches(
         yield batch
 
 
-def prepare(
+async def prepare(
     turn: Turn, call: ToolCall, *, refusal: ToolError | None = None
 ) -> PreparedCall:
     """Find the tool of a call and validate its arguments.
@@ -157,7 +157,7 @@ def prepare(
         bound = definition.bind(call.arguments, turn.around.variables)
     except ToolArgumentsError as error:
         return PreparedCall(_valid(call), definition, error=error)
-    ruling, note = turn.consent.ruling(definition, bound.values)
+    ruling, note = await turn.consent.ruling(definition, bound.values)
     return PreparedCall(_valid(call), definition, bound, ruling=ruling, note=note)
 
 

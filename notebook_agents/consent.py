@@ -23,6 +23,7 @@ from notebook_agents.approval import (
 from notebook_agents.decisions import written
 from notebook_agents.policy import ApprovalPolicy, Ruling, failed, mode_beneath
 from notebook_agents.settings import get_settings
+from notebook_agents.waiting import in_thread
 
 if TYPE_CHECKING:
     from notebook_agents.tools.definition import ToolDefinition
@@ -134,10 +135,13 @@ class Consent:
             mode = mode_beneath(outer.mode, mode)
         return mode or get_settings().approve or "ask"
 
-    def ruling(
+    async def ruling(
         self, definition: ToolDefinition, args: Mapping[str, Any]
     ) -> tuple[Ruling | None, str]:
         """Tell whether a call with these arguments needs consent.
+
+        Rules that are functions are called in a thread: they may be slow, and the
+        loop is that of other runs as well.
 
         Parameters
         ----------
@@ -153,6 +157,16 @@ class Consent:
             says more, None where none is needed. Then, where a rule failed,
             what to tell whoever is asked.
         """
+        rules = [each.rule_for(definition.name) for each in (self.policy, *self.above)]
+        if not any(map(callable, (*rules, definition.approval))):
+            return self._ruling(definition, args)
+        return await in_thread(
+            lambda: self._ruling(definition, args), name=f"rule for {definition.name}"
+        )
+
+    def _ruling(
+        self, definition: ToolDefinition, args: Mapping[str, Any]
+    ) -> tuple[Ruling | None, str]:
         rule, note = self._ruled(definition.name, args)
         if rule in {"ask", "deny"}:
             return rule, note

@@ -172,7 +172,7 @@ async def settle_round(turn: Turn) -> Events:
         if turn.is_spent():
             return
     screened = await screen_calls(turn, asked)
-    calls = [prepare(turn, each.call, refusal=each.refusal) for each in screened]
+    calls = [await prepare(turn, each.call, refusal=each.refusal) for each in screened]
     try:
         if turn.journal is not None and turn.recalled is None:
             await turn.journal.replied(turn.reply, [each.call for each in screened])

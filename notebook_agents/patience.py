@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from notebook_agents.waiting import fit_for_a_future, running_loop
+from notebook_agents.waiting import fit_for_a_future, in_thread, running_loop
 
-__all__ = ["Patience", "dismiss", "guarded"]
+__all__ = ["Patience", "call_apart", "dismiss", "guarded"]
 
 T = TypeVar("T")
 
@@ -59,6 +60,33 @@ async def guarded(work: Callable[[], Awaitable[T]]) -> T:
             raise
         wrapped = fit_for_a_future(error)
         raise wrapped from error
+
+
+async def call_apart(function: Callable[..., Any], *args: Any, name: str) -> Any:
+    """Call a function of the user's where it cannot block the loop.
+
+    Parameters
+    ----------
+    function : callable
+        Async, then awaited here; or sync, then called in a thread, in a copy of
+        this context.
+    *args : object
+        What it is called with.
+    name : str
+        What the thread is called.
+
+    Returns
+    -------
+    object
+        What it returned; what it raised is raised here.
+    """
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        type(function).__call__
+    ):
+        answer: Any = function(*args)
+    else:
+        answer = await in_thread(lambda: function(*args), name=name)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 class Patience:

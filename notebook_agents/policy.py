@@ -46,9 +46,10 @@ class ApprovalPolicy:
     rules : mapping of str to str or callable
         By tool name or pattern (``*``, ``?``, ``[a-z]``), the first that fits
         counts: ``"allow"``, ``"ask"``, ``"deny"``, or a function of the
-        arguments that returns one of them. A function that fails, or returns
-        anything else, asks, whatever the mode and `Always` allow, and the
-        question says so; where nobody is to be asked, the call is denied. A name without a pattern
+        arguments that returns one of them. In a run it is called in a thread of
+        its own. A function that fails, or returns anything else, asks, whatever
+        the mode and `Always` allow, and the question says so; where nobody is to be
+        asked, the call is denied. A name without a pattern
         has to be that of a tool, else no run begins.
     mode : {"ask", "policy", "allow", "deny"}, optional
         How calls are decided that need consent and have no rule. Left out, the
@@ -167,10 +168,18 @@ class ApprovalPolicy:
         tuple of ({"allow", "ask", "deny"} or None) and str
             The text is for the person who is asked; empty where all is well.
         """
-        for pattern, rule in self.rules.items():
-            if fnmatchcase(tool, pattern):
-                return _applied(pattern, rule, args)
-        return None, ""
+        pattern = self._pattern_for(tool)
+        if pattern is None:
+            return None, ""
+        return _applied(pattern, self.rules[pattern], args)
+
+    def rule_for(self, tool: str) -> Rule | None:
+        """Give the rule that decides about the calls of a tool, if one does."""
+        pattern = self._pattern_for(tool)
+        return None if pattern is None else self.rules[pattern]
+
+    def _pattern_for(self, tool: str) -> str | None:
+        return next((each for each in self.rules if fnmatchcase(tool, each)), None)
 
     @property
     def names(self) -> frozenset[str]:

@@ -10,7 +10,12 @@ from notebook_agents.hosts import Host, current_host
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
 from notebook_agents.question import Said
 from notebook_agents.results import AgentResult, T
-from notebook_agents.sync import current_waiter, on_agent_loop, run_sync
+from notebook_agents.sync import (
+    current_waiter,
+    on_agent_loop,
+    run_sync,
+    waited_for_by,
+)
 from notebook_agents.waiting import Waiter, running_loop
 
 if TYPE_CHECKING:  # what runs comes with the first run
@@ -159,10 +164,7 @@ class Runnable(ABC, Generic[T]):
         _settle_in(host, options)
         waiter = host.waiter()
         return AgentStream(
-            lambda: on_agent_loop(
-                lambda: self._begin_in(host, message, options), waiter
-            ),
-            waiter,
+            lambda: host.wait(self._begun(message, options, host, waiter)), waiter
         )
 
     @overload
@@ -224,9 +226,10 @@ class Runnable(ABC, Generic[T]):
         host = current_host()
         if host is None and running_loop() is not None:
             return self._begin(message, options)
-        if host is not None:
-            _settle_in(host, options)
-        return on_agent_loop(lambda: self._begin_in(host, message, options))
+        if host is None:
+            return run_sync(self._begun(message, options))
+        _settle_in(host, options)
+        return host.wait(self._begun(message, options, host))
 
     async def _ask(self, message: Prompt, options: AskOptions) -> AgentResult[Any]:
         host = current_host()
@@ -246,6 +249,17 @@ class Runnable(ABC, Generic[T]):
                 run.cancel()
                 await run.ended()
             raise
+
+    async def _begun(
+        self,
+        message: Prompt,
+        options: AskOptions,
+        host: Host | None = None,
+        waiter: Waiter | None = None,
+    ) -> Run[Any]:
+        """Start a run, for which ``waiter`` waits and not whoever awaits this."""
+        waited_for_by(waiter)
+        return self._begin_in(host, message, options)
 
     def _begin_in(
         self, host: Host | None, message: Prompt, options: AskOptions

@@ -25,6 +25,7 @@ __all__ = [
     "current_waiter",
     "on_agent_loop",
     "run_sync",
+    "waited_for_by",
 ]
 
 T = TypeVar("T")
@@ -87,6 +88,11 @@ _waiter: contextvars.ContextVar[Waiter | None] = contextvars.ContextVar(
 def current_waiter() -> Waiter | None:
     """Give the waiter of the code that runs here, if somebody waits for it."""
     return _waiter.get()
+
+
+def waited_for_by(waiter: Waiter | None) -> None:
+    """Say who will wait for what this task starts from now on."""
+    _waiter.set(waiter)
 
 
 def cell_waiter() -> Waiter | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
+import threading
 from typing import Any
 
 import pytest
@@ -611,3 +614,42 @@ def test_an_answer_without_text_is_refused():
 def test_always_of_an_unknown_scope_is_refused():
     with pytest.raises(AgentConfigurationError, match="one of tool, call"):
         Always(scope="day")
+
+
+# ------------------------------------------------------- functions of the user's
+
+HERE = contextvars.ContextVar("HERE", default="nowhere")
+
+
+class Slow:
+    """A function that waits until others have been heard."""
+
+    def __init__(self, answer):
+        self.is_called, self.may_end = threading.Event(), threading.Event()
+        self.saw = []
+        self._answer = answer
+
+    def __call__(self, given):
+        self.is_called.set()
+        self.saw += [self.may_end.wait(10), HERE.get()]
+        return given if self._answer is None else self._answer
+
+
+@pytest.mark.parametrize(
+    ("slow", "options"),
+    [
+        (rule := Slow("allow"), {"policy": {"wo*": rule}}),
+        (rule := Slow(answer=False), {"approval": rule}),
+        (function := Slow(None), {"history_processors": function}),
+    ],
+    ids=["policy", "approval", "history processor"],
+)
+async def test_a_slow_function_of_the_users_holds_up_no_other_run(slow, options):
+    own = {"approval": options.pop("approval")} if "approval" in options else {}
+    HERE.set("here")
+    running = asyncio.create_task(content(agent_with(**own, agent=options)))
+    assert await asyncio.to_thread(slow.is_called.wait, 10)
+    assert (await Agent(ScriptedProvider(["hello"])).run("hi")).answer == "hello"
+    slow.may_end.set()
+    assert await running == "done"
+    assert slow.saw[:2] == [True, "here"]

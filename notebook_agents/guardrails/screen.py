@@ -7,7 +7,6 @@ through. What is said about it holds nothing of the text.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import re
 import traceback
@@ -18,8 +17,7 @@ from typing import Any
 from notebook_agents.characters import whole
 from notebook_agents.errors import AgentConfigurationError, GuardrailBlockedError
 from notebook_agents.guardrails.guard import Guard
-from notebook_agents.patience import dismiss, guarded
-from notebook_agents.waiting import in_thread
+from notebook_agents.patience import call_apart, dismiss, guarded
 
 __all__ = ["Screened", "screen"]
 
@@ -101,8 +99,9 @@ class _Verdict:
 
 
 async def _ask(guard: Guard, text: str) -> _Verdict:
+    name = f"guard {guard.name}"
     task = asyncio.create_task(
-        guarded(lambda: _call(guard, text)), name=f"guard {guard.name}"
+        guarded(lambda: call_apart(guard.function, text, name=name)), name=name
     )
     is_in_time = False
     try:
@@ -119,18 +118,6 @@ async def _ask(guard: Guard, text: str) -> _Verdict:
     if error is not None:
         return _blocked(guard, error, text)
     return _Verdict(_checked(guard, task.result()))
-
-
-async def _call(guard: Guard, text: str) -> Any:
-    """Call a guard where it cannot block the loop."""
-    function = guard.function
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        type(function).__call__
-    ):
-        answer: Any = function(text)
-    else:
-        answer = await in_thread(lambda: function(text), name=f"guard {guard.name}")
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _checked(guard: Guard, answer: Any) -> str:

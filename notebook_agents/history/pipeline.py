@@ -6,7 +6,6 @@ user's own functions have their say, and check that the result can be sent.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -35,6 +34,7 @@ from notebook_agents.history.pairing import fault_in
 from notebook_agents.history.repair import joined, repaired
 from notebook_agents.history.summary import HEADING, Summaries, summary_message
 from notebook_agents.messages import Message, to_dicts
+from notebook_agents.patience import call_apart
 from notebook_agents.reading import read_messages
 
 __all__ = ["History", "Processor", "checked_processors"]
@@ -180,8 +180,7 @@ class History:
         for processor in self._processors:
             name = getattr(processor, "__name__", type(processor).__name__)
             try:
-                given = processor(to_dicts(messages))
-                made = await given if inspect.isawaitable(given) else given
+                made = await call_apart(processor, to_dicts(messages), name=name)
                 messages = read_messages(made, name=f"{name}()")
             except NotebookAgentsError as error:
                 message = f"The history processor {name!r} failed: {error}"

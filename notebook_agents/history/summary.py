@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.messages import Message, to_dicts
+from notebook_agents.patience import call_apart
 
 __all__ = [
     "Summaries",
@@ -153,8 +153,8 @@ async def _asked(
         result = await run(prompt, memory=_Nowhere(), max_tool_rounds=0)
         text = result.answer if result.stop_reason in {"stop", "length"} else ""
     else:
-        made = cast("Function", summarize)(to_dicts(messages))
-        text = await made if inspect.isawaitable(made) else made
+        function = cast("Function", summarize)
+        text = await call_apart(function, to_dicts(messages), name="summarize")
     if not isinstance(text, str) or not text.strip():
         message = f"summarize gave {text!r}, which is no text to go on with."
         raise AgentConfigurationError(message)

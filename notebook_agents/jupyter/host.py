@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from notebook_agents.errors import RunCancelledError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.variables import NotebookVariables
 from notebook_agents.sync import Call
-from notebook_agents.waiting import Waiter
+from notebook_agents.waiting import Waiter, running_loop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +49,9 @@ class _CellWaiter(Waiter):
     def attend(self) -> None:
         """Note interrupts from now on, also between two waits."""
         super().attend()
+        self._note_interrupts()
+
+    def _note_interrupts(self) -> None:
         if self._interrupted is None:
             self._interrupted = self._interrupts.enter_context(kernel.interrupts())
 
@@ -72,6 +75,20 @@ class _CellWaiter(Waiter):
         """Raise the interrupt, if that is what this cell should end with."""
         if self.ends_as_stopped():
             raise RunStopped from None
+
+    def wait(self, ready: Callable[[], bool]) -> None:
+        """Block until ``ready()``, or until the person stops the cell."""
+        if running_loop() is not None:  # else every interrupt raises
+            self._note_interrupts()
+        super().wait(lambda: ready() or self._go_on())
+
+    def _go_on(self) -> Literal[False]:
+        # In a cell that awaits, the kernel's handler only schedules that the cell
+        # is cancelled, which a loop that stands still does not come to.
+        if self.is_stopped():
+            self.raise_if_stopped()
+            raise asyncio.CancelledError
+        return False
 
     async def wait_async(self, ready: Callable[[], bool]) -> None:
         try:
@@ -152,7 +169,7 @@ class JupyterHost:
         """Show a run in the calling cell, also while it goes on."""
         from notebook_agents.jupyter.run_display import show_here
 
-        show_here(run)
+        show_here(run, self)
 
     def form(self, definition: ToolDefinition) -> ToolForm:
         """Give a form to try a tool by hand.

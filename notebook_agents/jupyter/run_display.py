@@ -8,13 +8,13 @@ from typing import Any
 
 from IPython.display import DisplayHandle
 
+from notebook_agents.hosts import Host
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter.cell_runs import approver_of, elapsed
 from notebook_agents.jupyter.kernel import Cell
 from notebook_agents.jupyter.output import CellOutput, HeldOutput
 from notebook_agents.jupyter.renderer import CellRenderer
 from notebook_agents.run import Run
-from notebook_agents.sync import on_agent_loop, run_sync
 
 __all__ = ["show_here"]
 
@@ -22,13 +22,15 @@ _followers: set[asyncio.Task[None]] = set()
 """So that none of them is lost while its run goes on."""
 
 
-def show_here(run: Run[Any]) -> None:
+def show_here(run: Run[Any], host: Host) -> None:
     """Show a run in the calling cell, and keep it up to date until it ends.
 
     Parameters
     ----------
     run : Run
         At work or done.
+    host : Host
+        Waits in that cell until there is something to see.
     """
     is_terminal = kernel.kernel() is None
     is_captured = not is_terminal and kernel.is_captured()
@@ -37,12 +39,12 @@ def show_here(run: Run[Any]) -> None:
         return
     cell = kernel.this_cell()
     if run.is_done:
-        _show_whole(run, cell)
+        _show_whole(run, cell, host)
     else:
-        on_agent_loop(lambda: _follow(run, cell))
+        host.wait(_follow(run, cell))
 
 
-def _show_whole(run: Run[Any], cell: Cell) -> None:
+def _show_whole(run: Run[Any], cell: Cell, host: Host) -> None:
     """Show a run that has ended, each part once: in a terminal all of them stay."""
     parts: list[HeldOutput] = []
 
@@ -50,12 +52,13 @@ def _show_whole(run: Run[Any], cell: Cell) -> None:
         parts.append(HeldOutput())
         return parts[-1]
 
-    run_sync(_renderer(run, cell, hold).follow(run))
+    renderer = _renderer(run, cell, hold)
+    host.wait(renderer.follow(run))
     for part in parts:
         DisplayHandle().display(part.bundle, raw=True)
 
 
-def _follow(run: Run[Any], cell: Cell) -> None:
+async def _follow(run: Run[Any], cell: Cell) -> None:
     renderer = _renderer(run, cell, lambda: CellOutput(cell))
     approver = approver_of(run)
     if approver is not None and approver.is_in(cell):

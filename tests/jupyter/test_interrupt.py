@@ -114,3 +114,33 @@ print(agent.run_sync("x"))
     reply = front_end.run(code, None)
     assert reply.prompts
     assert "the answer" in reply.text
+
+
+WAITS = {
+    "stream": "print([text async for text in bot('hi').stream('x')])",
+    "stream in a task": """
+async def read():
+    return [text async for text in bot("hi").stream("x")]
+await asyncio.create_task(read())
+""",
+    "start": "await asyncio.sleep(0); run = bot('hi').start('x')",
+    "sync": "await asyncio.sleep(0); bot('hi').run_sync('x')",
+    "shown": "await asyncio.sleep(0); going_on",
+}
+
+
+@pytest.mark.parametrize("way", WAITS)
+def test_stop_ends_every_wait_for_a_loop_that_is_busy(front_end, way):
+    front_end.run(
+        "agent = Agent(ScriptedProvider([call('stuck', seconds=20), 'x']), [stuck])\n"
+        "going_on = agent.start('x'); None"
+    )
+    cell = front_end.start(f"print('waits', flush=True)\n{WAITS[way]}")
+    front_end.follow(lambda: cell.shows("waits") and cell.age > 1)
+    began = time.monotonic()
+    front_end.interrupt()
+    assert front_end.finish(cell, 10).status == "error"
+    assert time.monotonic() - began < 6
+    assert front_end.run("print(bot('the next').run_sync('x'))").text.strip() == (
+        "the next"
+    )
