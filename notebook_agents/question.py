@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.messages import Message
 from notebook_agents.reading import read_messages
 from notebook_agents.results import AgentResult
 
-__all__ = ["Question", "Said", "shown"]
+__all__ = ["Question", "Said", "names_files", "shown", "with_files"]
 
 Said: TypeAlias = str | Sequence[str | Path | Mapping[str, Any]]
 """A text, or parts: texts, files, and parts in the OpenAI chat shape."""
+
+MOST_BYTES = 50_000_000
+"""The largest file that is read: more than any service takes in a message."""
 
 _EARLIER = " Earlier messages go into prior_messages=."
 _MEANT: dict[type, str] = {
@@ -69,8 +74,7 @@ class Question:
             hint = next((h for kind, h in _MEANT.items() if isinstance(said, kind)), "")
             message = f"The message must be text, not {type(said).__name__}.{hint}"
             raise AgentConfigurationError(message)
-        parts = [_part_of(part) if isinstance(part, Path) else part for part in said]
-        wrapped = [{"role": "user", "content": parts}]
+        wrapped = [{"role": "user", "content": with_files(said)}]
         content: Any = read_messages(wrapped, name="message")[0].content
         if isinstance(content, str):
             return cls(_not_blank(content))
@@ -92,6 +96,33 @@ class Question:
     def message(self) -> Message:
         """Give it as an entry of a conversation."""
         return Message("user", cast("str", [*self.parts]) if self.parts else self.text)
+
+
+def names_files(said: Any) -> TypeGuard[Sequence[Any]]:
+    """Tell whether files have to be read before a message can be sent."""
+    is_list = isinstance(said, list | tuple)
+    return is_list and any(isinstance(part, Path) for part in said)
+
+
+def with_files(parts: Sequence[Any]) -> list[Any]:
+    """Read the files of a message, which may take a while.
+
+    Parameters
+    ----------
+    parts : sequence
+        Its parts; those that are paths are read.
+
+    Returns
+    -------
+    list
+        The same with what is in the files.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If one of them is no regular file, is too large or cannot be read.
+    """
+    return [_part_of(part) if isinstance(part, Path) else part for part in parts]
 
 
 def shown(content: object) -> str:
@@ -144,12 +175,41 @@ def _part_of(path: Path) -> dict[str, Any]:
     import mimetypes
 
     try:
-        data = base64.b64encode(path.expanduser().read_bytes()).decode()
-    except OSError as error:
-        message = f"{str(path)!r} cannot be read: {error.strerror or error}."
+        data = base64.b64encode(_bytes_of(path.expanduser())).decode()
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        message = f"{str(path)!r} cannot be read: {why or error}".rstrip(".") + "."
         raise AgentConfigurationError(message) from error
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     url = f"data:{kind};base64,{data}"
     if kind.startswith("image/"):
         return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "file", "file": {"filename": path.name, "file_data": url}}
+    name = path.name.encode("utf-8", "replace").decode()  # it may be no text at all
+    return {"type": "file", "file": {"filename": name, "file_data": url}}
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Read a regular file; anything else might never end, or not even begin."""
+    _check_file(path.stat())
+    # It may be another one by now: a pipe must not be waited for either.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        _check_file(os.fstat(file.fileno()))
+        # It may grow, or not know its size; None is one that has nothing to give yet.
+        data: bytes | None = file.read(MOST_BYTES + 1)
+    if data is None:
+        raise BlockingIOError(_NOT_A_FILE)
+    if len(data) > MOST_BYTES:
+        raise OSError(_TOO_LARGE)
+    return data
+
+
+def _check_file(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(_NOT_A_FILE)
+    if status.st_size > MOST_BYTES:
+        raise OSError(_TOO_LARGE)
+
+
+_NOT_A_FILE = "it is no regular file"
+_TOO_LARGE = f"a file of a message may have up to {MOST_BYTES // 10**6} MB"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from notebook_agents.hosts import Host, current_host
 from notebook_agents.options import AskOptions, RunOptions, spelled_out
-from notebook_agents.question import Said
+from notebook_agents.question import Said, names_files, with_files
 from notebook_agents.results import AgentResult, T
 from notebook_agents.sync import (
     current_waiter,
@@ -16,7 +16,7 @@ from notebook_agents.sync import (
     run_sync,
     waited_for_by,
 )
-from notebook_agents.waiting import Waiter, running_loop
+from notebook_agents.waiting import Waiter, in_thread, running_loop
 
 if TYPE_CHECKING:  # what runs comes with the first run
     from typing_extensions import TypeForm
@@ -241,7 +241,7 @@ class Runnable(ABC, Generic[T]):
     async def _run(
         self, message: Prompt, options: AskOptions, host: Host | None = None
     ) -> AgentResult[Any]:
-        run = self._begin_in(host, message, options)
+        run = self._begin_in(host, await _read(message), options)
         try:
             return await run.result()
         except asyncio.CancelledError:
@@ -258,6 +258,7 @@ class Runnable(ABC, Generic[T]):
         waiter: Waiter | None = None,
     ) -> Run[Any]:
         """Start a run, for which ``waiter`` waits and not whoever awaits this."""
+        message = await _read(message)
         waited_for_by(waiter)
         return self._begin_in(host, message, options)
 
@@ -272,6 +273,13 @@ class Runnable(ABC, Generic[T]):
     @abstractmethod
     def _begin(self, message: Prompt, options: AskOptions) -> Run[Any]:
         """Start a run on the running loop."""
+
+
+async def _read(message: Prompt) -> Prompt:
+    """Read the files of a message where that cannot block the loop."""
+    if not names_files(message):
+        return message
+    return await in_thread(lambda: with_files(message), name="files of a message")
 
 
 def _settle_in(host: Host, options: RunOptions) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,64 @@ async def test_what_is_no_message_is_refused_before_anything_is_sent(message, sa
     with pytest.raises(AgentConfigurationError) as caught:
         await Agent(ScriptedProvider([])).run(message)
     assert says in str(caught.value)
+
+
+# ------------------------------------------------------- paths that are no files
+
+
+def pipe(folder):
+    os.mkfifo(folder / "pipe")
+    return folder / "pipe"
+
+
+def sparse(folder):
+    with (folder / "sparse").open("wb") as file:
+        file.truncate(50_000_001)
+    return folder / "sparse"
+
+
+ASKED = {
+    "run": lambda agent, said: agent.run(said),
+    "chat": lambda agent, said: agent.chat("ada", "one", said),
+    "start": lambda agent, said: agent.start(said).result(),
+    "stream": lambda agent, said: agent.stream(said).result(),
+}
+
+
+@pytest.mark.parametrize("way", ASKED)
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        pytest.param(
+            pipe,
+            "it is no regular file.",
+            marks=pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes"),
+        ),
+        (lambda _: Path(os.devnull), "it is no regular file."),
+        (lambda folder: folder, "it is no regular file."),
+        (sparse, "a file of a message may have up to 50 MB."),
+        (lambda _: Path("a\0b"), "embedded null"),
+        (lambda _: Path("~nobody_of_that_name/x"), "Could not determine home"),
+    ],
+    ids=["pipe", "device", "folder", "too large", "no path", "no home"],
+)
+async def test_what_is_no_file_of_a_fair_size_is_refused(tmp_path, path, why, way):
+    agent = Agent(ScriptedProvider(["ok"]), memory=InMemoryStore().session())
+    said = ["Look:", path(tmp_path)]
+    with pytest.raises(
+        AgentConfigurationError, match=r"cannot be read: .*\.$"
+    ) as caught:
+        await ASKED[way](agent, said)
+    assert why in str(caught.value)
+
+
+async def test_a_file_whose_name_is_no_text_is_sent(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.csv")
+    try:
+        path.write_text("a,b\n")
+    except OSError:
+        pytest.skip("this file system takes only text")
+    model = ScriptedProvider(["seen"])
+    result = await Agent(model).run(["Look:", path])
+    assert sent(model)[1]["file"]["filename"] == "?.csv"
+    json.dumps(result.to_dict(), ensure_ascii=False).encode()
