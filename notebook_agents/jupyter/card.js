@@ -3,7 +3,7 @@
 // ever parsed as HTML. Stands on `controls.js`.
 //
 // The kernel keeps `rows` (what is asked), `records` (by the id of a row, what became
-// of it), `hint` and, for a page that was loaded again, what came `after`: its `news`
+// of it), `hint` and, for a page that was loaded again, what came `after`: its latest `news`
 // as texts, and at the end the outputs that belong in the notebook, those `above` the
 // card and those `instead` of it. The rest is said in custom messages. The card says, again and
 // again until it is acknowledged:

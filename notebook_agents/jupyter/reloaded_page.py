@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["retell"]
 
+MOST_CHARACTERS = 20_000
+"""How much a card is told in a round, of which there may be ten in a second."""
+
 
 async def retell(run: Run[Any], card: ApprovalCard, *, look: Look | None) -> None:
     """Tell a card what becomes of a run, until it ends.
@@ -101,7 +104,7 @@ class _Story:
 
     def end(self) -> None:
         """Give the card the outputs that belong in the notebook."""
-        before = self._above()
+        before = set(self._above())
         first = len(before) if self._is_shown else 0
         bundles = {key: part.bundle for key, part in self._parts.items()}
         kept = [each for key, each in bundles.items() if key in before]
@@ -117,12 +120,28 @@ class _Story:
         self._say()
 
     def _say(self, **outputs: Any) -> None:
-        news = [
-            {"kind": key.partition(":")[0], "text": _plain(part)}
-            for key, part in self._parts.items()
-            if self._is_news(key, _plain(part))
-        ]
-        self._card.after = encodable({"news": news, "hint": self._hint(), **outputs})
+        told = {"news": self._news(), "hint": self._hint(), **outputs}
+        self._card.after = encodable(told)
+
+    def _news(self) -> list[dict[str, str]]:
+        """Give the latest parts: all of a long run would be far too much each time."""
+        texts = {key: _plain(part) for key, part in self._parts.items()}
+        texts = {key: text for key, text in texts.items() if self._is_news(key, text)}
+        head = [_told(HEADER, texts.pop(HEADER))] if HEADER in texts else []
+        latest: list[dict[str, str]] = []
+        room = MOST_CHARACTERS
+        for key in reversed(texts):
+            text = texts[key]
+            if len(text) > room and latest:
+                break
+            # Of one that is too long itself, the end is what is new.
+            is_whole = len(text) <= room
+            latest.append(_told(key, text if is_whole else f"… {text[-room:]}"))
+            room -= len(text)
+        left_out = len(texts) - len(latest)
+        if left_out:
+            latest.append(_told("notice", f"… {left_out} earlier parts are left out."))
+        return [*head, *reversed(latest)]
 
     def _is_news(self, key: str, text: str) -> bool:
         if self._is_in_card(key):
@@ -147,6 +166,10 @@ class _Story:
             "This page was loaded after the cell began, so what it shows is told here. "
             f"{_how_to_see(self._run)} shows all of it in another cell."
         )
+
+
+def _told(key: str, text: str) -> dict[str, str]:
+    return {"kind": key.partition(":")[0], "text": text}
 
 
 def _plain(part: _Part) -> str:

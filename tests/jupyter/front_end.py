@@ -41,6 +41,8 @@ class Card:
     def __init__(self, comm: str, click: str) -> None:
         self.comm = comm
         self.is_over = False
+        self.told: list[dict[str, Any]] = []
+        """What a page that was loaded again is told, in the order of time."""
         self._messages: list[dict[str, Any]] = [{"kind": "ready"}]
         if click:
             self.click(click)
@@ -123,6 +125,17 @@ class Cell:
         for card in self._cards.values():
             card.click(button)
 
+    def load_again(self) -> None:
+        """Load the page again, on which the cards are then shown anew."""
+        for card in self._cards.values():
+            ready = {"kind": "ready", "page": "loaded again"}
+            self._front_end.send_to_widget(card.comm, ready)
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        """What the cards of that page are told of what goes on."""
+        return [told for card in self._cards.values() for told in card.told]
+
     def act(self) -> None:
         """Let the cards say what they have to say."""
         for card in self._cards.values():
@@ -160,6 +173,8 @@ class Cell:
             card.is_over = True
         elif content["data"].get("method") == "custom":
             card.hears(content["data"]["content"])
+        elif "after" in content["data"].get("state", ()):
+            card.told.append(content["data"]["state"]["after"])
 
     def _take_prompt(self, prompt: str) -> None:
         self._note("prompt")
