@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     StringConstraints,
     model_validator,
 )
@@ -58,6 +59,8 @@ NonBlankId = Annotated[
     _NotBlank,
 ]
 Message = Annotated[str, StringConstraints(min_length=1), _Stripped, _NotBlank]
+# Any constraint makes pydantic refuse halves of characters, which no store can keep.
+Fact = Annotated[str, StringConstraints(min_length=0)]
 
 
 class Request(BaseModel):
@@ -76,7 +79,7 @@ class ChatRequest(Request):
     user_id: NonBlankId | None = Field(
         None, description="Who asks; a key of a single user wins over it."
     )
-    explicit_context: list[str] | None = Field(
+    explicit_context: list[Fact] | None = Field(
         None, description="Facts that the agent should know for this question."
     )
     metadata: dict[str, Any] = Field(
@@ -191,7 +194,7 @@ class ApprovalDecision(Request):
         description="With 'always': all calls of the tool, or only those with the "
         "same arguments.",
     )
-    until: float | None = Field(
+    until: FiniteFloat | None = Field(
         None, description="With 'always': when it ends, in seconds since the epoch."
     )
 

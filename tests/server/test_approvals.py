@@ -183,6 +183,24 @@ def test_a_decision_is_not_taken_for_another_than_was_meant(served, body):
     assert done == []
 
 
+@pytest.mark.parametrize("until", ["NaN", '"nan"', "Infinity", "1e400", "-1e400"])
+def test_an_end_that_is_no_moment_is_refused_and_the_call_still_waits(served, until):
+    done = []
+    caller = served(_erasing_agent(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        refused = caller.http.post(
+            path,
+            content=f'{{"decision": "always", "until": {until}}}',
+            headers={"Content-Type": "application/json"},
+        )
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == "until: Input should be a finite number"
+        caller.http.post(path, json={"decision": "deny"})
+        list(frames)
+    assert done == []
+
+
 def test_the_words_of_a_tool_that_failed_with_changed_arguments_stay_here(served):
     @tool(approval=True)
     def look(table: str) -> str:

@@ -104,6 +104,24 @@ def test_a_wrong_request_is_refused_before_the_agent_hears_of_it(served, body, f
     assert requests_of(agent) == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        r'{"message": "\ud800"}',
+        r'{"message": "Hi", "conversation_id": "\ud800"}',
+        r'{"message": "Hi", "user_id": "\ud800"}',
+        r'{"message": "Hi", "explicit_context": ["\ud800"]}',
+    ],
+)
+def test_half_a_character_is_refused_before_the_agent_hears_of_it(served, body):
+    agent = agent_of("never")
+    headers = {"Content-Type": "application/json"}
+    response = served(agent).http.post("/chat", content=body, headers=headers)
+    assert response.status_code == 422
+    assert "unicode" in response.json()["detail"]
+    assert requests_of(agent) == []
+
+
 def test_a_refusal_does_not_repeat_what_was_sent(served):
     response = served(agent_of()).http.post("/chat", json={"message": ["hunter2"]})
     assert response.status_code == 422
