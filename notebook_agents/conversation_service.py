@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from typing import Any, Unpack
+from weakref import WeakValueDictionary
 
 from notebook_agents import checks
 from notebook_agents.agent import Agent
@@ -35,8 +36,8 @@ class ConversationService:
     history_max_tokens : int, default 8000
         How much of a conversation the agent sees, in tokens.
     max_conversations : int, default 1000
-        How many buffers are at hand; the one that was used least recently goes
-        first.
+        How many buffers are kept at hand; the one that was used least recently
+        goes first. One whose turn goes on stays besides.
 
     Raises
     ------
@@ -79,6 +80,9 @@ class ConversationService:
         self.max_conversations = max_conversations
         self._store = store_of_many(agent.memory)
         self._buffers: OrderedDict[str, HistoryBuffer] = OrderedDict()
+        # Also those that were let go but are in use: a turn that goes on must end
+        # in the buffer that the next one is given.
+        self._alive: WeakValueDictionary[str, HistoryBuffer] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -147,7 +151,8 @@ class ConversationService:
         session = self._session(conversation_id, user_id)
         await self._store.aclear(session.scope)
         with self._lock:
-            buffer = self._buffers.pop(session.scope_key, None)
+            self._buffers.pop(session.scope_key, None)
+            buffer = self._alive.pop(session.scope_key, None)
         if buffer is not None:
             buffer.clear()
 
@@ -160,15 +165,18 @@ class ConversationService:
     async def _buffer(self, session: MemorySession) -> HistoryBuffer:
         key = session.scope_key
         with self._lock:
-            found = self._buffers.get(key)
+            found = self._alive.get(key)
             if found is not None:
-                self._buffers.move_to_end(key)
-                return found
+                return self._at_hand(key, found)
         filled = HistoryBuffer(self.history_max_tokens)
         filled.extend(to_dicts(await session.load()))
         with self._lock:
             # Somebody else may have been first.
-            buffer = self._buffers.setdefault(key, filled)
-            if len(self._buffers) > self.max_conversations:
-                self._buffers.popitem(last=False)
+            return self._at_hand(key, self._alive.setdefault(key, filled))
+
+    def _at_hand(self, key: str, buffer: HistoryBuffer) -> HistoryBuffer:
+        self._buffers[key] = buffer
+        self._buffers.move_to_end(key)
+        if len(self._buffers) > self.max_conversations:
+            self._buffers.popitem(last=False)
         return buffer

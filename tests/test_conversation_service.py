@@ -86,6 +86,28 @@ async def test_a_buffer_that_was_let_go_is_filled_again():
     assert len(service._buffers) == 1
 
 
+async def test_a_buffer_stays_while_its_turn_goes_on():
+    seen, begun, goes_on = [], asyncio.Event(), asyncio.Event()
+
+    async def answer(request):
+        question = request.messages[-1].content
+        seen.append([message.content for message in request.messages])
+        if question == "slow":
+            begun.set()
+            await goes_on.wait()
+        return f"re: {question}"
+
+    service = ConversationService(Agent(FunctionProvider(answer)), max_conversations=1)
+    slow = asyncio.create_task(service.run("1", "slow"))
+    await begun.wait()
+    await service.run("2", "else")
+    await service.run("1", "quick")
+    goes_on.set()
+    await slow
+    await service.run("1", "last")
+    assert seen[-1] == ["quick", "re: quick", "slow", "re: slow", "last"]
+
+
 async def test_turns_at_once_are_each_kept_once():
     service = ConversationService(Agent(FunctionProvider(lambda _: "yes")))
     async with asyncio.TaskGroup() as group:
