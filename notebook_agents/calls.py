@@ -207,7 +207,11 @@ async def _run(
         yield event
     if seen.notes:
         ended = ended.screened(seen.text, is_blocked=seen.is_blocked)
-    await _write_down(turn, prepared, ended, performance.seconds)
+    try:
+        await _write_down(turn, prepared, ended, performance.seconds)
+    except BaseException:  # stopped meanwhile, say: it has run all the same
+        turn.late.append(_observation(turn, prepared, ended, performance.seconds))
+        raise
     if ended.failure is not None:
         yield _tool_error(turn, prepared, ended.text, ended.failure)
     yield _observation(turn, prepared, ended, performance.seconds)

@@ -62,6 +62,7 @@ def last_events(
     if not events:  # so early that not even the question has been told
         prompt = WITHHELD if turn.guards.input else turn.asked.shown
         yield turn.event(TaskEvent, prompt=prompt, output=turn.asked_for)
+    turn.late.sort(key=lambda event: event.seq)  # each part of it came in order
     yield from turn.late
     yield from _open_ends(turn, [*events, *turn.late])
     if isinstance(error, GuardrailBlockedError):

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from notebook_agents.errors import AgentConfigurationError, NotebookAgentsError
+from notebook_agents.errors import MemoryStoreError, NotebookAgentsError
 from notebook_agents.identifiers import new_id
 from notebook_agents.memory.journal import Journal, Record, UnfinishedRun
 from notebook_agents.memory.listing import now_ms
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.memory.session import MemoryBackend, MemorySession
 from notebook_agents.messages import ToolCall
-from notebook_agents.past_run import PastStep, read_past
-from notebook_agents.processes import is_running, this_process
+from notebook_agents.past_run import PastStep
+from notebook_agents.processes import this_process
 from notebook_agents.providers.base import ModelReply
 from notebook_agents.question import Question, Said
 
@@ -31,16 +31,18 @@ __all__ = [
     "Prompt",
     "Resumed",
     "RunJournal",
-    "cut_off_runs",
-    "going_on",
+    "journal_of",
     "open_run",
-    "take_over",
-    "unfinished_runs",
+    "runs_here",
+    "stopped_here",
 ]
 
-_here: set[str] = set()
-"""Runs that go on in this process."""
-_taking = threading.Lock()
+logger = logging.getLogger(__name__)
+
+runs_here: set[str] = set()
+"""Runs that go on in this process, or whose turn is being stored."""
+stopped_here: set[str] = set()
+"""Those that somebody ended, as long as that may not be in the journal."""
 
 
 class RunJournal:
@@ -81,8 +83,11 @@ class RunJournal:
             "turn": turn,
         }
         self._has_begun = has_begun
+        self._beginning: asyncio.Task[None] | None = None
+        self._owed: list[Record] = []
+        """Results that could not be written yet."""
         self.is_lost = False
-        """Whether it cannot be written any more: the run may be somebody else's."""
+        """Whether the run is somebody else's by now, or nobody's."""
 
     def asked(self, question: Question) -> None:
         """Say what the run was asked, where that is not what it was opened with."""
@@ -118,38 +123,70 @@ class RunJournal:
     async def ended(
         self, call_id: str, content: str, *, status: str, seconds: float
     ) -> None:
-        """Write down the result of a call."""
+        """Write down the result of a call, now or with what is written next."""
         result = {"content": content, "status": status, "seconds": seconds}
-        await self._write({"kind": "ended", "call_id": call_id, **result})
+        record = {"kind": "ended", "call_id": call_id, **result}
+        try:
+            await self._write(record)
+        except NotebookAgentsError as error:
+            if self.is_lost:
+                raise
+            # The tool has run: a store that fails for a while must not end the run.
+            # Killed by now, it leaves a call of which nobody knows the effect.
+            logger.warning("a result is not in the journal yet: %s", error)
+            self._owed.append(record)
+
+    async def stopped(self) -> None:
+        """Write down that somebody ended the run: what had not begun never will."""
+        stopped_here.add(self._run["run_id"])
+        if await self._is_there():
+            await self._write({"kind": "stopped"})
+        stopped_here.discard(self._run["run_id"])
 
     async def close(self) -> None:
         """Forget the run: its turn has been stored, or is worth nothing."""
-        if self._has_begun:
+        if await self._is_there():
             run_id, owner = self._run["run_id"], self._run["owner"]
-            _here.discard(run_id)
             await asyncio.to_thread(self._journal.forget, run_id, owner)
+            stopped_here.discard(run_id)
+
+    def leave(self) -> None:
+        """Let others go on with the run, if it could not be closed."""
+        runs_here.discard(self._run["run_id"])
 
     async def _begin(self, first: Record) -> None:
-        run_id = self._run["run_id"]
         records = [self._begun, first]
 
         def begin() -> None:
             self._journal.begin(self._scope, self._run)
-            self._journal.write(run_id, self._run["owner"], records)
+            self._has_begun = True
+            self._add(records)
 
-        _here.add(run_id)
-        self._has_begun = True
-        await asyncio.to_thread(begin)
+        runs_here.add(self._run["run_id"])
+        self._beginning = asyncio.create_task(asyncio.to_thread(begin))
+        # A thread goes on when this is stopped, so its end must be known later.
+        await asyncio.shield(self._beginning)
+
+    async def _is_there(self) -> bool:
+        if self._beginning is not None:
+            with contextlib.suppress(NotebookAgentsError):
+                await self._beginning
+        return self._has_begun
 
     async def _write(self, record: Record) -> None:
-        run = self._run
-        try:
-            await asyncio.to_thread(
-                self._journal.write, run["run_id"], run["owner"], [record]
-            )
-        except NotebookAgentsError:
+        owed = list(self._owed)
+        await asyncio.to_thread(self._add, [*owed, record])
+        self._owed = [each for each in self._owed if each not in owed]
+
+    def _add(self, records: Sequence[Record]) -> None:
+        run_id, owner = self._run["run_id"], self._run["owner"]
+        if not self._journal.write(run_id, owner, records):
             self.is_lost = True
-            raise
+            message = (
+                f"The run {run_id} ends here: it was resumed in another process, or "
+                "its conversation was forgotten meanwhile."
+            )
+            raise MemoryStoreError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,117 +290,6 @@ def journal_of(memory: object) -> Journal | None:
     return memory.store.journal() if isinstance(memory, MemorySession) else None
 
 
-def unfinished_runs(memory: object) -> list[UnfinishedRun]:
-    """List the unfinished runs of a conversation, the oldest first."""
-    journal = journal_of(memory)
-    if journal is None or not isinstance(memory, MemorySession):
-        return []
-    return journal.unfinished(memory.scope)
-
-
-def cut_off_runs(memory: object) -> list[UnfinishedRun]:
-    """List those of the unfinished runs that nobody goes on with, the oldest first."""
-    return [run for run in unfinished_runs(memory) if not _goes_on(run)]
-
-
-def _goes_on(run: UnfinishedRun) -> bool:
-    owner = run["owner"]
-    return run["run_id"] in _here if owner == this_process() else is_running(owner)
-
-
-def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Resumed:
-    """Take an unfinished run over from the process that ran it.
-
-    Parameters
-    ----------
-    memory : MemoryBackend
-        Its conversation.
-    run_id : str or None
-        Which one; None is the only one there is.
-    force : bool, default False
-        Whether to take it even if its process seems to be at work.
-
-    Returns
-    -------
-    Resumed
-        The run, now this process's.
-
-    Raises
-    ------
-    AgentConfigurationError
-        If there is no such run, or it goes on elsewhere.
-    """
-    journal = journal_of(memory)
-    if journal is None or not isinstance(memory, MemorySession):
-        message = (
-            "Only a run in a conversation that is kept can be resumed: one of "
-            "SQLiteStore(...).session(), or of %%agent -S NAME."
-        )
-        raise AgentConfigurationError(message)
-    run = _chosen(journal.unfinished(memory.scope), run_id)
-    _check_owner(run, force=force)
-    number, owner = run["run_id"], this_process()
-    if not journal.claim(number, owner=owner, instead_of=run["owner"]):
-        message = f"The run {number} has just been resumed elsewhere."
-        raise AgentConfigurationError(message)
-    begun, steps = read_past(number, journal.read(number))
-    return Resumed(
-        journal,
-        {**run, "owner": owner},
-        begun["settings"],
-        begun["turn"] or number,
-        begun["parts"],
-        steps,
-    )
-
-
-@contextlib.contextmanager
-def going_on(resumed: Resumed) -> Iterator[None]:
-    """Keep a run that was taken over from everybody else in this process.
-
-    Parameters
-    ----------
-    resumed : Resumed
-        The run; two who take it over at once may both have it.
-
-    Yields
-    ------
-    None
-        As long as it goes on.
-
-    Raises
-    ------
-    AgentConfigurationError
-        If somebody else goes on with it.
-    """
-    number = resumed.run["run_id"]
-    with _taking:
-        _check_here(number)
-        _here.add(number)
-    try:
-        yield
-    finally:
-        _here.discard(number)
-
-
-def _check_here(number: str) -> None:
-    if number in _here:
-        message = f"The run {number} still goes on."
-        raise AgentConfigurationError(message)
-
-
-def _check_owner(run: UnfinishedRun, *, force: bool) -> None:
-    number, owner = run["run_id"], run["owner"]
-    if owner == this_process():
-        _check_here(number)
-    elif is_running(owner) and not force:
-        message = (
-            f"The run {number} still goes on in {owner.partition('@')[0]}. If that "
-            "process is gone, or must not go on with it, pass force=True."
-        )
-        raise AgentConfigurationError(message)
-
-
 def _new_entry(agent: str, prompt: str) -> UnfinishedRun:
     return {
         "run_id": new_id(),
@@ -372,15 +298,3 @@ def _new_entry(agent: str, prompt: str) -> UnfinishedRun:
         "began_at": now_ms(),
         "owner": this_process(),
     }
-
-
-def _chosen(runs: Sequence[UnfinishedRun], run_id: str | None) -> UnfinishedRun:
-    found = [run for run in runs if run_id in {None, run["run_id"]}]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(run["run_id"] for run in runs) or "none"
-    what = "one of them by its identifier" if run_id is None else "another one"
-    message = f"Unfinished runs of this conversation: {known}."
-    if runs:
-        message += f" Name {what}."
-    raise AgentConfigurationError(message)

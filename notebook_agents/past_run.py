@@ -12,6 +12,11 @@ from notebook_agents.providers.base import ModelReply
 
 __all__ = ["PastCall", "PastStep", "read_past"]
 
+STOPPED = (
+    "Cancelled: the user stopped the run before this call began, so it was not run. "
+    "Ask before you do it again."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
@@ -65,6 +70,9 @@ def read_past(run_id: str, records: Sequence[Record]) -> tuple[Record, list[Past
                 steps.append(PastStep(_reply(record), calls))
             elif kind == "began":
                 calls[record["call_id"]] = PastCall()
+            elif kind == "stopped":
+                for call in steps[-1].reply.tool_calls if steps else ():
+                    calls.setdefault(call.id, PastCall(STOPPED, "cancelled"))
             else:
                 facts = (record["content"], record["status"], record["seconds"])
                 calls[record["call_id"]] = PastCall(*facts)

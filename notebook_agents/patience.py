@@ -118,7 +118,12 @@ class Patience:
             self._set_timer(self._rest)
 
     async def join(
-        self, task: asyncio.Task[Any], *, seconds: float | None, when_stopped: float
+        self,
+        task: asyncio.Task[Any],
+        *,
+        seconds: float | None,
+        when_stopped: float,
+        unattended: float = 0.0,
     ) -> bool:
         """Await the end of a task; a cancellation of this one is a `stop`.
 
@@ -130,6 +135,8 @@ class Patience:
             How long it may take; None is for ever.
         when_stopped : float
             How long it may take from the stop on.
+        unattended : float, default 0
+            How long it may go on when it has been left behind.
 
         Returns
         -------
@@ -149,7 +156,12 @@ class Patience:
         self._set_timer(None)
         if task.done():
             return True
-        await dismiss(task, seconds=DISMISS_SECONDS)
+        if unattended:
+            timer = self._loop.call_later(unattended, task.cancel)
+            task.add_done_callback(lambda _: timer.cancel())
+            _keep(task)
+        else:
+            await dismiss(task, seconds=DISMISS_SECONDS)
         return False
 
     def _set_timer(self, seconds: float | None) -> None:
@@ -176,11 +188,16 @@ async def dismiss(task: asyncio.Task[Any], *, seconds: float) -> None:
     if not task.done():
         name = task.get_name()
         logger.warning("left behind, as it does not end when told: %s", name)
+    _keep(task)
+
+
+def _keep(task: asyncio.Task[Any]) -> None:
     _strays.add(task)
     task.add_done_callback(_forget)
 
 
 def _forget(task: asyncio.Task[Any]) -> None:
     _strays.discard(task)
-    if not task.cancelled():
-        task.exception()  # seen: nobody is there to hear of it
+    fault = None if task.cancelled() else task.exception()
+    if fault is not None:  # nobody else is there to hear of it
+        logger.warning("failed when left behind: %s", task.get_name(), exc_info=fault)

@@ -34,7 +34,7 @@ class Resumable(Runnable[T]):
             UTC), the oldest first. Runs that go on are among them; none where
             the conversation is kept in this process only.
         """
-        from notebook_agents.journal import unfinished_runs
+        from notebook_agents.taking_over import unfinished_runs
 
         return unfinished_runs(self.memory)
 
@@ -70,7 +70,7 @@ class Resumable(Runnable[T]):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
-        from notebook_agents.journal import going_on
+        from notebook_agents.taking_over import going_on
 
         resumed, kept = await self._taken_over(run_id, options, force=force)
         with going_on(resumed):
@@ -104,7 +104,7 @@ class Resumable(Runnable[T]):
         AgentConfigurationError
             If there is no such run, or it goes on elsewhere.
         """
-        from notebook_agents.journal import going_on
+        from notebook_agents.taking_over import going_on
 
         resumed, kept = await self._taken_over(run_id, options, force=force)
         with contextlib.ExitStack() as held:
@@ -118,7 +118,7 @@ class Resumable(Runnable[T]):
     async def _taken_over(
         self, run_id: str | None, options: AskOptions, *, force: bool
     ) -> tuple[Resumed, AskOptions]:
-        from notebook_agents.journal import take_over
+        from notebook_agents.taking_over import take_over
 
         memory = options.get("memory")
         memory = self.memory if memory is None else memory

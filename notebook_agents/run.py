@@ -35,6 +35,7 @@ from notebook_agents.patience import Patience, guarded
 from notebook_agents.pricing import cost_of
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import AgentResult, T
+from notebook_agents.storing import store_turn
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
@@ -347,13 +348,6 @@ class Run(Shown, Generic[T]):
         for follower in tuple(self._followers):
             follower.wake()
 
-    async def _store(self, messages: Sequence[Message]) -> None:
-        journal = self._turn.journal
-        if messages and not (journal is not None and journal.is_lost):
-            await self._conversation.keep(messages)
-        if journal is not None:
-            await journal.close()
-
     async def _keep_turn(self) -> list[str]:
         messages: list[Message] = []
         if self._is_worth_keeping:
@@ -371,13 +365,20 @@ class Run(Shown, Generic[T]):
         return []
 
     async def _stored(self, messages: Sequence[Message]) -> bool:
-        """Store the turn; False if that takes too long."""
-        if self._turn.journal is None and self._conversation.is_at_hand:
-            await self._store(messages)
+        """Store the turn; False if that takes too long, and goes on unattended."""
+        journal, is_stopped = self._turn.journal, self._turn.stop_reason == "cancelled"
+        if journal is None and self._conversation.is_at_hand:
+            await self._conversation.keep(messages)
             return True
-        task = self._begin(lambda: self._store(messages), "the store")
+        work = functools.partial(
+            store_turn, messages, self._conversation, journal, is_stopped=is_stopped
+        )
+        task = self._begin(work, "the store")
         if not await self._patience.join(
-            task, seconds=KEEP_SECONDS, when_stopped=KEEP_STOPPED_SECONDS
+            task,
+            seconds=KEEP_SECONDS,
+            when_stopped=KEEP_STOPPED_SECONDS,
+            unattended=KEEP_SECONDS,
         ):
             return False
         task.result()

@@ -22,12 +22,19 @@ from notebook_agents import (
     ScriptedProvider,
     SQLiteStore,
     call,
+    taking_over,
     tool,
 )
-from notebook_agents import journal as journal_module
 from notebook_agents.calls import CUT_OFF
-from notebook_agents.errors import AgentConfigurationError, MemoryStoreError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    AgentProviderError,
+    MemoryStoreError,
+    RunCancelledError,
+)
+from notebook_agents.journal import RunJournal
 from notebook_agents.memory.sqlite_journal import SQLiteJournal
+from notebook_agents.past_run import STOPPED
 
 KILLED = """
 import os, sys, threading
@@ -392,8 +399,8 @@ async def test_a_run_of_a_living_process_is_taken_over_by_force_only(
     tmp_path, monkeypatch
 ):
     async def ask(pending):
-        monkeypatch.setattr(journal_module, "this_process", lambda: "elsewhere/1@")
-        monkeypatch.setattr(journal_module, "_here", set())
+        monkeypatch.setattr(taking_over, "this_process", lambda: "elsewhere/1@")
+        monkeypatch.setattr(taking_over, "runs_here", set())
         with pytest.raises(AgentConfigurationError, match="force=True"):
             await agent.resume()
         agent.asking.approver = Person(Allow())
@@ -526,6 +533,231 @@ async def test_a_run_that_was_stopped_is_not_unfinished(tmp_path):
     await run.ended()
     assert agent.unfinished() == []
     agent.memory.store.close()
+
+
+# ------------------------------------------------- a file that others have locked
+
+
+class Lock:
+    """What another process does that writes for long."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False
+        )
+
+    def take(self) -> None:
+        self._file.execute("BEGIN IMMEDIATE")
+
+    def release(self) -> None:
+        self._file.execute("ROLLBACK")
+
+
+@pytest.fixture
+def lock(tmp_path, monkeypatch):
+    monkeypatch.setattr("notebook_agents.database.BUSY_SECONDS", 0.1)
+    path = tmp_path / "chats.sqlite"
+    SQLiteStore(path).close()
+    lock = Lock(path)
+    yield lock
+    lock._file.close()
+
+
+@pytest.fixture
+def paying(tmp_path, lock):
+    """Give an agent whose tool has run when the file is locked."""
+    ran = []
+
+    @tool
+    def pay() -> str:
+        ran.append("pay")
+        lock.take()
+        return "paid"
+
+    def make(answer):
+        first = ScriptedProvider([call("pay")])
+
+        class Model(ScriptedProvider):
+            async def respond(self, request):
+                if request.messages[-1].role == "user":
+                    replies = first.respond(request)
+                else:
+                    replies = ScriptedProvider([answer()]).respond(request)
+                async for delta in replies:
+                    yield delta
+
+        agent = Agent(Model([]), [pay], memory=store.session())
+        agent.ran = ran
+        return agent
+
+    with SQLiteStore(tmp_path / "chats.sqlite") as store:
+        yield make
+
+
+async def test_a_file_that_is_locked_after_a_tool_ran_costs_nothing(lock, paying):
+    def answer():
+        lock.release()
+        return "Done."
+
+    agent = paying(answer)
+    result = await agent.run("Pay")
+    assert (result.answer, result.errors) == ("Done.", [])
+    contents = [message["content"] for message in agent.memory.all_messages]
+    assert contents == ["Pay", "", "paid", "Done."]
+    assert agent.unfinished() == []
+
+
+async def test_a_model_that_fails_then_leaves_what_was_paid_for(lock, paying):
+    def answer():
+        lock.release()
+        return AgentProviderError("down")
+
+    agent = paying(answer)
+    with pytest.raises(AgentProviderError):
+        await agent.run("Pay")
+    assert "paid" in [message["content"] for message in agent.memory.all_messages]
+    assert agent.unfinished() == []
+
+
+async def test_a_turn_that_a_locked_file_did_not_take_can_be_resumed(lock, paying):
+    agent = paying(lambda: "Done.")
+    result = await agent.run("Pay")
+    assert result.answer == "Done."
+    assert "could not be stored" in result.errors[0]
+    lock.release()
+    assert agent.memory.all_messages == []
+    assert [run["prompt"] for run in agent.unfinished()] == ["Pay"]
+    resumed = await agent.resume()
+    assert agent.ran == ["pay"]
+    assert resumed.tool_calls[0]["content"] == f"Error: {CUT_OFF}"
+    assert agent.unfinished() == []
+
+
+async def test_a_result_that_had_to_wait_is_written_with_what_comes_next(
+    lock, paying, monkeypatch
+):
+    def look() -> str:
+        return "seen"
+
+    def fail(_, path, *__):
+        raise MemoryStoreError(path)
+
+    def answer():
+        if not agent.ran:
+            return "Done."
+        agent.ran.clear()
+        lock.release()
+        return call("look")
+
+    agent = paying(answer)
+    agent.add_tool(look)
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLiteStore, "replace_turn", fail)
+        assert (await agent.run("Pay")).errors
+    resumed = await agent.resume()
+    assert [each["content"] for each in resumed.tool_calls] == ["paid", "seen"]
+
+
+async def test_stopped_while_its_result_is_written_a_call_has_that_result(
+    tmp_path, monkeypatch
+):
+    reached = asyncio.Event()
+
+    written = []
+
+    async def third_stands_still(_, call_id, *__, **___):
+        written.append(call_id)
+        if len(written) == 3:
+            reached.set()
+            await asyncio.Event().wait()
+
+    async def stand_still(event):  # so the next observations wait to be told
+        if event["event"] == "observation":
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(RunJournal, "ended", third_stands_still)
+    with SQLiteStore(tmp_path / "chats.sqlite") as store:
+        agent = Agent(
+            ScriptedProvider([[call("pay"), call("pay"), call("pay")]]),
+            [tool(name="pay")(lambda: "paid")],
+            memory=store.session(),
+            on_event=stand_still,
+        )
+        run = agent.start("Pay")
+        await asyncio.wait_for(reached.wait(), 5)
+        run.cancel()
+        with pytest.raises(RunCancelledError) as caught:
+            await run.result()
+        events = caught.value.result.events
+        seen = [event for event in events if event.event == "observation"]
+        assert [(each.content, each.status) for each in seen] == [("paid", "done")] * 3
+        assert [event.seq for event in events] == sorted(e.seq for e in events)
+        said = [message["content"] for message in agent.memory.all_messages]
+        assert said[2:-1] == ["paid"] * 3
+
+
+async def test_a_run_that_is_stopped_while_the_file_is_locked_is_stored_later(
+    tmp_path, monkeypatch, wait_until
+):
+    monkeypatch.setattr("notebook_agents.run.KEEP_STOPPED_SECONDS", 0.05)
+    begun = asyncio.Event()
+
+    @tool
+    async def pay() -> str:
+        begun.set()
+        await asyncio.Event().wait()
+
+    with SQLiteStore(tmp_path / "chats.sqlite") as store:
+        model = ScriptedProvider([call("pay"), "Never."])
+        memory = store.session()
+        memory.title = "Bills"  # which takes a step of its own to store
+        agent = Agent(model, [pay], memory=memory)
+        run = agent.start("Pay")
+        await asyncio.wait_for(begun.wait(), 5)
+        lock = Lock(tmp_path / "chats.sqlite")
+        lock.take()
+        run.cancel()
+        with pytest.raises(RunCancelledError):
+            await run.result()
+        lock.release()
+        lock._file.close()
+        await asyncio.to_thread(wait_until, lambda: not agent.unfinished())
+        assert agent.memory.messages[0]["content"] == "Pay"
+
+
+@pytest.mark.parametrize("failing", ["replace_turn", "everything"])
+async def test_what_was_stopped_is_not_run_by_who_resumes(
+    failing, tmp_path, monkeypatch
+):
+    async def ask(pending):
+        agent.last_run.cancel()
+        await pending.wait()
+
+    def fail(_, path, *__):
+        raise MemoryStoreError(path)
+
+    ran = []
+    agent = asking(tmp_path, ask=ask, ran=ran)
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLiteStore, "replace_turn", fail)
+        if failing == "everything":
+            replied = RunJournal.replied
+
+            async def then_nothing(*written):
+                await replied(*written)
+                patched.setattr(SQLiteJournal, "write", fail)
+
+            patched.setattr(RunJournal, "replied", then_nothing)
+        await agent.start("Go").ended()
+    agent.asking.approver = person = Person(Allow())
+    result = await agent.resume()
+    assert (ran, person.asked) == ([], [])
+    assert result.answer == "Fine."
+    assert contents(agent) == [STOPPED]
+    agent.memory.store.close()
+
+
+# ------------------------------------------------------------------ what is refused
 
 
 async def test_a_run_whose_conversation_is_forgotten_runs_no_more_tools(tmp_path):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from IPython.core.error import UsageError
 
 from notebook_agents.agent import Agent
-from notebook_agents.journal import cut_off_runs
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import clean, moment, shortened
 from notebook_agents.memory.journal import UnfinishedRun
@@ -17,6 +16,7 @@ from notebook_agents.memory.session import MemorySession, load_history
 from notebook_agents.memory.sqlite import default_path
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.spelling import did_you_mean
+from notebook_agents.taking_over import cut_off_runs
 
 __all__ = [
     "conversation_of_cell",

@@ -10,7 +10,6 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from notebook_agents.agent import Agent
-from notebook_agents.journal import cut_off_runs, unfinished_runs
 from notebook_agents.jupyter.approval import CellApprover
 from notebook_agents.jupyter.cell import show_run
 from notebook_agents.jupyter.conversation import kept_session, listed
@@ -22,6 +21,7 @@ from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.store import MemoryBackend
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
+from notebook_agents.taking_over import cut_off_runs, unfinished_runs
 
 __all__ = ["Resumption"]
 

@@ -59,7 +59,7 @@ class Journal(ABC):
         """
 
     @abstractmethod
-    def write(self, run_id: str, owner: str, records: Sequence[Record]) -> None:
+    def write(self, run_id: str, owner: str, records: Sequence[Record]) -> bool:
         """Add entries, whole or not at all.
 
         Parameters
@@ -71,10 +71,11 @@ class Journal(ABC):
         records : sequence of mapping
             What to add.
 
-        Raises
-        ------
-        MemoryStoreError
-            If another process has taken the run over, or has even ended it.
+        Returns
+        -------
+        bool
+            False if another process has taken the run over, or has even ended
+            it: then nothing is added, ever.
         """
 
     @abstractmethod

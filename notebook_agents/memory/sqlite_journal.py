@@ -39,7 +39,7 @@ class SQLiteJournal(Journal):
                 {**run, "conversation": number},
             )
 
-    def write(self, run_id: str, owner: str, records: Sequence[Record]) -> None:
+    def write(self, run_id: str, owner: str, records: Sequence[Record]) -> bool:
         """Add entries, whole or not at all."""
         rows = [(run_id, json.dumps(record, default=str)) for record in records]
         with self._database.writing() as connection:
@@ -47,14 +47,11 @@ class SQLiteJournal(Journal):
                 "SELECT owner FROM runs WHERE run_id = ?", (run_id,)
             ).fetchone()
             if found != (owner,):
-                message = (
-                    f"The run {run_id} ends here: it was resumed in another process, "
-                    "or its conversation was forgotten meanwhile."
-                )
-                raise MemoryStoreError(message)
+                return False
             connection.executemany(
                 "INSERT INTO run_records (run_id, record) VALUES (?, ?)", rows
             )
+        return True
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
         """Give the entries of a run, oldest first."""

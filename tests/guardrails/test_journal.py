@@ -33,7 +33,7 @@ class Stuck:
     def forget(self):
         """Leave the run behind as if its process were gone."""
         self._monkeypatch.undo()
-        journal_module._here.clear()
+        journal_module.runs_here.clear()
 
 
 def agent_of(script, tools, memory, **guards):
