@@ -115,6 +115,29 @@ class Resumable(Runnable[T]):
         task.add_done_callback(_holders.discard)
         return run
 
+    def forget_run(self, run_id: str | None = None, *, force: bool = False) -> None:
+        """Drop a run that was cut off and that nobody shall go on with.
+
+        The conversation stays as it is; what only the run knows is lost, such as
+        the results of its calls.
+
+        Parameters
+        ----------
+        run_id : str, optional
+            Which of `unfinished`; may be left out if there is one.
+        force : bool, default False
+            Whether to drop it even if its process seems to be at work, which
+            then ends it before its next call.
+
+        Raises
+        ------
+        AgentConfigurationError
+            If there is no such run, or it goes on elsewhere.
+        """
+        from notebook_agents.taking_over import forget_run
+
+        forget_run(self.memory, run_id, force=force)
+
     async def _taken_over(
         self, run_id: str | None, options: AskOptions, *, force: bool
     ) -> tuple[Resumed, AskOptions]:

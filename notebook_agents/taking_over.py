@@ -13,7 +13,7 @@ from notebook_agents.memory.session import MemorySession
 from notebook_agents.past_run import read_past
 from notebook_agents.processes import is_running, this_process
 
-__all__ = ["cut_off_runs", "going_on", "take_over", "unfinished_runs"]
+__all__ = ["cut_off_runs", "forget_run", "going_on", "take_over", "unfinished_runs"]
 
 _taking = threading.Lock()
 
@@ -104,6 +104,27 @@ def going_on(resumed: Resumed) -> Iterator[None]:
         yield
     finally:
         runs_here.discard(number)
+
+
+def forget_run(memory: object, run_id: str | None, *, force: bool = False) -> None:
+    """Drop an unfinished run: nobody will go on with it.
+
+    Parameters
+    ----------
+    memory : MemoryBackend
+        Its conversation.
+    run_id : str or None
+        Which one; None is the only one there is.
+    force : bool, default False
+        Whether to drop it even if its process seems to be at work.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If there is no such run, or it goes on elsewhere.
+    """
+    journal, run = _found(memory, run_id, force=force)
+    journal.forget(run["run_id"], run["owner"])
 
 
 def _found(

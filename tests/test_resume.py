@@ -757,6 +757,27 @@ async def test_what_was_stopped_is_not_run_by_who_resumes(
     agent.memory.store.close()
 
 
+async def test_a_run_that_nobody_wants_is_dropped(tmp_path, later):
+    kill_while_asked(tmp_path)
+    agent = later("never")
+    agent.forget_run()
+    assert agent.unfinished() == []
+    assert agent.memory.messages == []
+    with pytest.raises(AgentConfigurationError, match="none"):
+        agent.forget_run()
+
+
+async def test_a_run_that_goes_on_is_not_dropped(tmp_path):
+    async def ask(pending):
+        with pytest.raises(AgentConfigurationError, match="still goes on"):
+            agent.forget_run()
+        pending.decide(Allow(), by="person")
+
+    agent = asking(tmp_path, ask=ask)
+    assert str(await agent.run("Go")) == "Fine."
+    agent.memory.store.close()
+
+
 # ------------------------------------------------------------------ what is refused
 
 
