@@ -40,8 +40,9 @@ from notebook_agents.surroundings import Surroundings
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-    from notebook_agents.approval import Approver, Callback
+    from notebook_agents.approval import Approver
     from notebook_agents.budget import Budget
+    from notebook_agents.callback_approver import Callback
     from notebook_agents.journal import Prompt
     from notebook_agents.memory.store import MemoryBackend
     from notebook_agents.providers.base import BaseProvider

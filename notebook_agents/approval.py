@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
-import inspect
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from notebook_agents.checks import shown
 from notebook_agents.decisions import (
     Allow,
     Always,
@@ -27,8 +24,12 @@ from notebook_agents.decisions import (
     Stop,
 )
 from notebook_agents.errors import ToolArgumentsError
-from notebook_agents.sync import current_waiter
-from notebook_agents.waiting import CLEANUP_SECONDS, WaiterGone, in_thread
+from notebook_agents.waiting import (
+    CLEANUP_SECONDS,
+    WaiterGone,
+    on_loop,
+    running_loop,
+)
 
 __all__ = [
     "Allow",
@@ -42,9 +43,6 @@ __all__ = [
     "Stop",
     "waiting_approvals",
 ]
-
-Callback = Callable[[str, dict[str, Any]], bool | Awaitable[bool]]
-
 
 Check = Callable[[Mapping[str, Any]], Any]
 """Makes a call of arguments; raises `ToolArgumentsError` if they do not fit."""
@@ -138,7 +136,10 @@ class PendingApproval:
 
     async def wait(self) -> Decision:
         """Await the answer."""
-        await self._answered.wait()
+        if running_loop() is self._loop:
+            await self._answered.wait()
+        else:  # a run that a tool has started may be on a loop of its own
+            await on_loop(self._loop, self._answered.wait)
         if self._reviewing is not None:
             self._reviewing.result()  # a guard that breaks ends the run
         assert self.decision is not None  # noqa: S101 - set before the event
@@ -168,50 +169,6 @@ class Approver(Protocol):
         pending : PendingApproval
             The question.
         """
-
-
-class CallbackApprover:
-    """Ask a function, one question at a time.
-
-    Parameters
-    ----------
-    callback : callable
-        ``(tool name, arguments) -> bool``, sync or async.
-    """
-
-    def __init__(self, callback: Callback) -> None:
-        self._callback = callback
-        self._one_at_a_time = asyncio.Lock()
-
-    async def ask(self, pending: PendingApproval) -> None:
-        """Call the function and pass its answer on."""
-        async with self._one_at_a_time:
-            answer = await self._answer_to(pending.request)
-        decision = Allow() if answer is True else Deny(_no_of_callback(answer))
-        pending.decide(decision, by="callback")
-
-    async def _answer_to(self, request: ApprovalRequest) -> object:
-        """Call the function where a tool would run: it may block, or draw."""
-        waiter = current_waiter()
-        if waiter is None or not waiter.is_open or not waiter.runs_tools:
-            waiter = None
-
-        def call() -> Any:
-            return self._callback(request.tool, copy.deepcopy(dict(request.args)))
-
-        if inspect.iscoroutinefunction(self._callback):
-            return await (call() if waiter is None else waiter.run_async(call))
-        if waiter is None:
-            answer = await in_thread(call, name="approval callback")
-        else:
-            answer = await waiter.run(call)
-        return await answer if inspect.isawaitable(answer) else answer
-
-
-def _no_of_callback(answer: object) -> str:
-    if answer is False or answer is None:
-        return "the callback said no"
-    return f"the callback returned {shown(answer)}, and only True allows"
 
 
 class NobodyApprover:
@@ -301,18 +258,35 @@ def waiting_approvals() -> list[PendingApproval]:
 
 
 class Approvals:
-    """The open questions of one run."""
+    """The open questions of one run, and of those that its tools have started.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    around : Approvals or None
+        Those of the run whose tool has started this one.
+    """
+
+    def __init__(self, around: Approvals | None = None) -> None:
         self._pending: dict[str, PendingApproval] = {}
+        self._within: dict[str, PendingApproval] = {}
+        """Those of runs within its tools, which may be on other loops."""
+        self._around: tuple[Approvals, ...] = ()
+        """Those of all runs around it, the nearest first."""
+        if around is not None:
+            self._around = (around, *around._around)  # noqa: SLF001 - same class
         self._queue: list[tuple[int, asyncio.Future[None]]] = []
         """Calls that wait until no question is open, by their place."""
 
     def __iter__(self) -> Iterator[PendingApproval]:
-        return iter(tuple(self._pending.values()))
+        return iter((*self.own, *tuple(self._within.values())))
 
     def __len__(self) -> int:
-        return len(self._pending)
+        return len(self._pending) + len(self._within)
+
+    @property
+    def own(self) -> tuple[PendingApproval, ...]:
+        """Those of the run itself."""
+        return tuple(self._pending.values())
 
     def add(
         self,
@@ -336,11 +310,15 @@ class Approvals:
         """
         pending = PendingApproval(request, check, review)
         self._pending[request.id] = _waiting[request.id] = pending
+        for each in self._around:
+            each._within[request.id] = pending  # noqa: SLF001 - same class
         return pending
 
     def remove(self, pending: PendingApproval) -> None:
         """Take a question off the open ones."""
         del self._pending[pending.request.id]
+        for each in self._around:
+            del each._within[pending.request.id]  # noqa: SLF001 - same class
         _waiting.pop(pending.request.id, None)
         if not self._pending:
             # Later, when the call that it was about waits in its place as well.
@@ -371,4 +349,4 @@ class Approvals:
 
     def find(self, request_id: str) -> PendingApproval | None:
         """Find an open question by its identifier."""
-        return self._pending.get(request_id)
+        return self._pending.get(request_id) or self._within.get(request_id)

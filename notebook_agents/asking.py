@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from notebook_agents import checks
 from notebook_agents.agent_checks import check_approver
 from notebook_agents.approval import (
+    Approvals,
     Approver,
-    Callback,
-    CallbackApprover,
     NobodyApprover,
 )
+from notebook_agents.callback_approver import Callback, CallbackApprover
 from notebook_agents.consent import (
     Consent,
     Granted,
@@ -139,6 +139,7 @@ class Asking:
             timeout=self._timeout,
             tools=self._tools,
             asks_all=self._asks_all,
+            open=Approvals(outer.open),
             granted=self._granted,
             person=outer.person or person_of(options.get("memory")),
         )

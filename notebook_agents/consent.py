@@ -256,7 +256,7 @@ class Consent:
 
     def _answer_others(self, definition: ToolDefinition) -> None:
         """Answer the questions that are open and need not be, after an `Always`."""
-        for other in self.open:
+        for other in self.open.own:
             request = other.request
             is_alike = request.tool == definition.name and not request.note
             if is_alike and self._is_granted(definition, request):

@@ -128,7 +128,7 @@ class Run(Shown, Generic[T]):
 
     @property
     def approvals(self) -> list[PendingApproval]:
-        """The questions that wait for an answer."""
+        """The questions that wait, also those of agents that its tools have asked."""
         return list(self._turn.consent.open)
 
     def decide(self, request_id: str, decision: Decision, *, by: str) -> bool:

@@ -30,6 +30,7 @@ __all__ = [
     "WaiterGone",
     "fit_for_a_future",
     "in_thread",
+    "on_loop",
     "running_loop",
 ]
 
@@ -302,14 +303,35 @@ class Waiter:
         """
         if self.loop is None or not self.is_open:
             return await function()
-        return await _elsewhere(
+        return await on_loop(
             self.loop, lambda: interruptible(function(), self.is_stopped)
         )
 
 
-async def _elsewhere(
+async def on_loop(
     loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[T]]
 ) -> T:
+    """Await something on another loop.
+
+    Parameters
+    ----------
+    loop : AbstractEventLoop
+        Which one.
+    function : callable
+        Called on that loop; its result is awaited there.
+
+    Returns
+    -------
+    T
+        The result.
+
+    Raises
+    ------
+    WaiterGone
+        If that loop has been closed.
+    CancelledError
+        If this is cancelled, which is passed on, and waited for.
+    """
     here = asyncio.get_running_loop()
     finished = asyncio.Event()
     tasks: list[asyncio.Task[T]] = []

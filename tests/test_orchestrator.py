@@ -138,6 +138,32 @@ async def test_a_tool_of_a_member_asks_where_the_orchestrator_asks():
     assert (decided["decision"], decided["by"]) == ("allow", "person")
 
 
+class Waiting:
+    """Leaves it to somebody else to answer."""
+
+    async def ask(self, pending):
+        await pending.wait()
+
+
+async def test_a_question_of_a_member_is_among_those_of_the_run_that_asked_it():
+    @tool(approval=True)
+    def rm(path: str) -> str:
+        return f"removed {path}"
+
+    member = Agent(ScriptedProvider([call("rm", path="a"), "Gone."]), [rm], name="rm")
+    script = [delegate("m", "clean up"), "Done."]
+    run = team(*script, members={"m": member}, approver=Waiting()).start("Go")
+    async with asyncio.timeout(5):
+        while not run.approvals:  # noqa: ASYNC110 - there is no event of it
+            await asyncio.sleep(0.005)
+        (pending,) = run.approvals
+        assert run.decide(pending.request.id, Allow(), by="person")
+        result = await run.result()
+    assert result.tool_calls[0]["content"] == "Gone."
+    assert [each["by"] for each in result.approvals] == ["person"]
+    assert run.approvals == []
+
+
 class Judge:
     """Allows the first call and denies the others."""
 

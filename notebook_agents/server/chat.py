@@ -317,10 +317,10 @@ async def frames(
         One server-sent event.
     """
     seq = after
-    events = served.run.events(after)
+    events = served.happenings(after)
     try:
         async for event in events:
-            seq = event.seq
+            seq = max(seq, event.seq)
             shown = intermediate(event, with_tokens=with_tokens)
             if shown is not None:
                 yield encode_json("intermediate", shown, id=seq)

@@ -68,7 +68,8 @@ class Runs:
         self._active: dict[str, ServedRun] = {}
         self._past = PastRuns()
         self._durations: deque[float] = deque(maxlen=LATELY)
-        self._asked: OrderedDict[str, PendingApproval] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[PendingApproval, str]] = OrderedDict()
+        """Questions, each with the run that answers for it."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def start(self, order: Order) -> ServedRun:
@@ -139,24 +140,39 @@ class Runs:
     @contextlib.contextmanager
     def asking(self, pending: PendingApproval) -> Iterator[None]:
         """Remember a question, and stop the clock of its run meanwhile."""
-        self._remember(pending)
+        served = self._run_around(pending)
+        if served is None:  # started by a tool, and its run has ended since
+            yield
+            return
+        self._remember(pending, served)
         if self._waiting > self._most_waiting:  # with this one among them
             reason = "too many runs wait for an approval already"
             pending.decide(Deny(reason), by="policy")
-        served = self.find(pending.request.run_id)
-        with served.asking(self.limit) if served else contextlib.nullcontext():
+        with served.asking(pending, self.limit):
             yield
 
-    def find_question(self, request_id: str) -> PendingApproval | None:
-        """Find a question, open or answered."""
+    def find_question(
+        self, request_id: str
+    ) -> tuple[PendingApproval, ServedRun] | None:
+        """Find a question, open or answered, and the run that answers for it."""
         for served in self.active:
             for pending in served.run.approvals:
                 if pending.request.id == request_id:
-                    self._remember(pending)
-        return self._asked.get(request_id)
+                    self._remember(pending, served)
+        asked = self._asked.get(request_id)
+        if asked is None:
+            return None
+        run = self.find(asked[1])
+        return None if run is None else (asked[0], run)
 
-    def _remember(self, pending: PendingApproval) -> None:
-        self._asked[pending.request.id] = pending
+    def _run_around(self, pending: PendingApproval) -> ServedRun | None:
+        """Find the run that asks, itself or through an agent that it has asked."""
+        return next(
+            (each for each in self.active if pending in each.run.approvals), None
+        )
+
+    def _remember(self, pending: PendingApproval, served: ServedRun) -> None:
+        self._asked[pending.request.id] = pending, served.run.id
         while len(self._asked) > MOST_QUESTIONS:
             self._asked.popitem(last=False)
 

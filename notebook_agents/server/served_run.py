@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from notebook_agents.approval import PendingApproval
 from notebook_agents.errors import GuardrailBlockedError, RunCancelledError
 from notebook_agents.events import ErrorEvent, Event, ToolErrorEvent
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
+from notebook_agents.server.asides import Asides, decided, requested
 from notebook_agents.server.failures import (
     RAISED,
     Failure,
@@ -26,6 +29,7 @@ from notebook_agents.server.failures import (
 from notebook_agents.server.logs import logger
 from notebook_agents.server.past import PastRun
 from notebook_agents.server.schemas import ChatResponse
+from notebook_agents.waiting import running_loop
 
 __all__ = ["Order", "ServedRun", "response_of"]
 
@@ -75,6 +79,8 @@ class ServedRun:
         self.failure: Failure | None = None
         self.ended_by: Literal["", "timeout", "shutdown"] = ""
         self._settled = asyncio.Event()
+        self._asides = Asides()
+        self._loop = asyncio.get_running_loop()
         self._clock: asyncio.Timeout | None = None
         self._open_questions = 0
         self._readers = 0
@@ -84,6 +90,21 @@ class ServedRun:
     def is_waiting(self) -> bool:
         """Whether a call of it waits for an approval now."""
         return bool(self.run.approvals)
+
+    def happenings(self, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Follow the run, and what agents that its tools have asked want to know.
+
+        Parameters
+        ----------
+        after : int, default 0
+            The ``seq`` of the last event seen.
+
+        Returns
+        -------
+        async generator of Event
+            Up to the end of the run.
+        """
+        return self._asides.among(self.run, after)
 
     async def outcome(self) -> ChatResponse:
         """Await the end of the run.
@@ -155,6 +176,7 @@ class ServedRun:
         finally:
             if self.response is None and self.failure is None:
                 self.failure = shutting_down(run_id=self.run.id)
+            self._asides.end()
             self._settled.set()
 
     async def _wait(self, run: Run, limit: float) -> None:
@@ -169,17 +191,45 @@ class ServedRun:
             await run.ended()  # soon, as a run that does not stop is given up
 
     @contextlib.contextmanager
-    def asking(self, limit: float) -> Iterator[None]:
-        """Stop the clock while a person thinks."""
+    def asking(self, pending: PendingApproval, limit: float) -> Iterator[None]:
+        """Stop the clock while a person thinks.
+
+        Parameters
+        ----------
+        pending : PendingApproval
+            Asked by the run itself, whose events tell it, or within a tool of it.
+        limit : float
+            Seconds that the run then has.
+        """
+        is_aside = pending.request.run_id != self.run.id
         self.has_asked = True
-        self._open_questions += 1
-        self._set_clock(None)
+        self._here(self._stop_clock)
+        if is_aside:
+            self._asides.add(requested(pending, len(self.run.recorded)))
         try:
             yield
         finally:
-            self._open_questions -= 1
-            if not self._open_questions:
-                self._set_clock(asyncio.get_running_loop().time() + limit)
+            decision = pending.decision
+            if is_aside and decision is not None:
+                seq = len(self.run.recorded)
+                self._asides.add(decided(pending, decision, seq))
+            self._here(partial(self._start_clock, limit))
+
+    def _here(self, function: Callable[[], None]) -> None:
+        """Call on the loop of the server; a tool may ask on another one."""
+        if running_loop() is self._loop:
+            function()
+        else:
+            self._loop.call_soon_threadsafe(function)
+
+    def _stop_clock(self) -> None:
+        self._open_questions += 1
+        self._set_clock(None)
+
+    def _start_clock(self, limit: float) -> None:
+        self._open_questions -= 1
+        if not self._open_questions:
+            self._set_clock(self._loop.time() + limit)
 
     def _set_clock(self, when: float | None) -> None:
         with contextlib.suppress(RuntimeError):  # it has run out, or is over

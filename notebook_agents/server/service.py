@@ -148,11 +148,9 @@ class Service:
         Refusal
             404 if there is none.
         """
-        pending = self.runs.find_question(request_id)
-        if pending is not None:
-            served = self.runs.find(pending.request.run_id)
-            if served is not None and caller.may_see(served.order.user_id):
-                return pending
+        found = self.runs.find_question(request_id)
+        if found is not None and caller.may_see(found[1].order.user_id):
+            return found[0]
         raise Refusal(404, "NotFound", "There is no such approval.")
 
     def _begin(self, order: Order) -> Run:

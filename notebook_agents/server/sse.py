@@ -183,6 +183,7 @@ def _shown_tool_error(event: ToolErrorEvent) -> tuple[str, str, dict[str, Any]]:
 
 def _shown_request(event: ApprovalRequestedEvent) -> tuple[str, str, dict[str, Any]]:
     data = {
+        "agent": event.agent,
         "tool": event.tool,
         "args": dict(event.args),
         "call_id": event.call_id,

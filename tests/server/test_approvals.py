@@ -6,10 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from notebook_agents import Agent, ScriptedProvider, call, tool
+from notebook_agents import Agent, Orchestrator, ScriptedProvider, call, tool
 from notebook_agents.approval import Allow
 from notebook_agents.server import serve
-from tests.server.support import Caller, agent_of, erasing, kinds, requests_of
+from tests.server.support import (
+    Caller,
+    agent_of,
+    erasing,
+    kinds,
+    read_frames,
+    requests_of,
+)
 
 
 def _erasing_agent(done: list[str], **options):
@@ -36,6 +43,11 @@ def _asked(frames) -> dict:
         if frame.data["type"] == "approval_request":
             return frame.data["data"]
     pytest.fail("nothing was asked")
+
+
+def _next_result(frames) -> dict:
+    """Read on until a question is decided."""
+    return next(f.data["data"] for f in frames if f.data["type"] == "approval_result")
 
 
 def test_without_anybody_to_ask_the_call_is_denied_and_the_flag_named(served):
@@ -436,3 +448,210 @@ def test_always_for_the_same_call_asks_about_another_one(served):
         list(frames)
     assert done == ["a", "a"]
     assert second["args"] == {"table": "b"}
+
+
+def _team(done: list[str], *, depth: int = 1, **options) -> Agent:
+    """Make a team whose innermost member has a tool that needs consent."""
+    agent = _erasing_agent(done, **options)
+    for level in range(depth):
+        script = [call(agent.name, task="Tidy up"), "Tidied."]
+        agent = agent_of(*script, tools=[agent.as_tool()], name=f"lead{level}")
+    return agent
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_question_of_a_member_is_streamed_listed_and_answered(served, depth):
+    done = []
+    caller = served(_team(done, depth=depth), approvals="wait")
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        assert (asked["agent"], asked["tool"]) == ("bot", "erase")
+        assert asked["args"] == {"table": "sales"}
+        run = f"/runs/{caller.last.headers['x-run-id']}"
+        (listed,) = caller.http.get("/approvals").json()["approvals"]
+        assert (listed["id"], listed["agent"]) == (asked["id"], "bot")
+        body = caller.http.get(run).json()
+        assert body["status"] == "waiting_for_approval"
+        assert [each["id"] for each in body["approvals"]] == [asked["id"]]
+        path = f"/approvals/{asked['id']}"
+        body = {"decision": "allow", "args": {"table": "test"}}
+        assert caller.http.post(path, json=body).status_code == 200
+        rest = list(frames)
+    assert done == ["test"]
+    assert kinds(rest) == ["approval_result", "tool_result", "done"]
+    told = rest[0].data["data"]
+    assert (told["request_id"], told["decision"]) == (asked["id"], "allow")
+    assert (told["args"], told["by"]) == ({"table": "test"}, "http")
+    assert caller.http.post(path, json={"decision": "deny"}).status_code == 409
+    assert caller.http.get("/approvals").json() == {"approvals": []}
+
+
+def test_a_question_of_an_orchestrators_member_is_answered(served):
+    done = []
+    script = [call("delegate", agent_name="bot", task="Tidy up"), "Tidied."]
+    team = Orchestrator(ScriptedProvider(script), {"bot": _erasing_agent(done)})
+    caller = served(team, approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        caller.http.post(path, json={"decision": "allow"})
+        assert list(frames)[-1].data["response"] == "Tidied."
+    assert done == ["sales"]
+
+
+def test_a_question_of_an_agent_that_a_tool_runs_in_its_thread_is_answered(served):
+    done = []
+    member = _erasing_agent(done)
+
+    @tool
+    def tidy() -> str:
+        """Tidy up."""
+        return str(member.run_sync("Tidy up"))
+
+    agent = agent_of(call("tidy"), "Tidied.", tools=[tidy])
+    caller = served(agent, approvals="wait", request_timeout=0.2)
+    with caller.streaming(conversation_id="c") as frames:
+        asked = _asked(frames)
+        # Whoever waits behind it is refused, so the time is over.
+        assert caller.chat("Me too", conversation_id="c").status_code == 504
+        path = f"/approvals/{asked['id']}"
+        assert caller.http.post(path, json={"decision": "allow"}).status_code == 200
+        assert list(frames)[-1].data["response"] == "Tidied."
+    assert done == ["sales"]
+
+
+def test_a_surface_of_a_members_own_stops_the_clock_of_the_team(served):
+    done = []
+    member = _erasing_agent(done, approver=_Surface())
+
+    @tool
+    def tidy() -> str:
+        """Tidy up, on a loop of its own."""
+        return str(member.run_sync("Tidy up"))
+
+    agent = agent_of(call("tidy"), "Tidied.", tools=[tidy])
+    caller = served(agent, request_timeout=0.1)
+    run = f"/runs/{caller.chat().json()['run_id']}"
+    (asked,) = caller.http.get(run).json()["approvals"]
+    path = f"/approvals/{asked['id']}"
+    assert caller.http.post(path, json={"decision": "allow"}).status_code == 200
+    assert "event: done" in caller.http.get(f"{run}/events").text
+    assert done == ["sales"]
+
+
+def test_waiting_for_an_answer_to_a_member_is_not_counted_as_work(served):
+    done = []
+    caller = served(_team(done), approvals="wait", request_timeout=0.2)
+    response = caller.chat()
+    assert response.status_code == 504
+    run = f"/runs/{response.json()['run_id']}"
+    body = caller.http.get(run).json()
+    assert body["status"] == "waiting_for_approval"
+    path = f"/approvals/{body['approvals'][0]['id']}"
+    caller.http.post(path, json={"decision": "allow"})
+    assert "event: done" in caller.http.get(f"{run}/events").text
+    assert done == ["sales"]
+
+
+def test_a_client_that_goes_away_leaves_a_team_alone_whose_member_waits(served):
+    done = []
+    caller = served(_team(done), approvals="wait")
+    with caller.streaming() as frames:
+        asked = _asked(frames)
+        run = f"/runs/{caller.last.headers['x-run-id']}"
+    assert caller.http.get(run).json()["status"] == "waiting_for_approval"
+    with caller.http.stream("GET", f"{run}/events") as response:
+        frames = read_frames(response.iter_lines())
+        assert _asked(frames)["id"] == asked["id"]
+        path = f"/approvals/{asked['id']}"
+        caller.http.post(path, json={"decision": "allow"})
+        assert kinds(list(frames)) == ["approval_result", "tool_result", "done"]
+    again = read_frames(iter(caller.http.get(f"{run}/events").text.splitlines()))
+    seen = list(again)
+    assert kinds(seen) == [
+        "tool_call",
+        "approval_request",
+        "approval_result",
+        "tool_result",
+        "done",
+    ]
+    ids = [int(frame.id) for frame in seen]
+    assert ids == sorted(ids)
+    assert done == ["sales"]
+
+
+def test_somebody_else_neither_sees_nor_decides_what_a_member_asks(served):
+    keys = {"key-of-ada": "ada", "key-of-bob": "bob"}
+    owner = served(_team([]), approvals="wait", api_keys=keys)
+    url = str(owner.http.base_url)
+    ada, bob = Caller(url, "key-of-ada"), Caller(url, "key-of-bob")
+    with ada.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        assert bob.http.get("/approvals").json() == {"approvals": []}
+        assert bob.http.post(path, json={"decision": "allow"}).status_code == 404
+        assert ada.http.post(path, json={"decision": "deny"}).status_code == 200
+        list(frames)
+    assert bob.http.post(path, json={"decision": "allow"}).status_code == 404
+    assert ada.http.post(path, json={"decision": "allow"}).status_code == 409
+    ada.http.close()
+    bob.http.close()
+
+
+def test_two_members_that_ask_at_once_are_answered_one_by_one(served):
+    both = [call("bot", task="One"), call("bot", task="Two")]
+    lead = agent_of(both, "Tidied.", tools=[_asking_agent().as_tool()], name="lead")
+    caller = served(lead, approvals="wait", request_timeout=0.5)
+    with caller.streaming() as frames:
+        one, two = _asked(frames), _asked(frames)
+        assert len(caller.http.get("/approvals").json()["approvals"]) == 2
+        for each in (two, one):
+            body = {"decision": "deny"}
+            path = f"/approvals/{each['id']}"
+            assert caller.http.post(path, json=body).status_code == 200
+        rest = list(frames)
+    assert kinds(rest).count("approval_result") == 2
+    assert kinds(rest)[-1] == "done"
+
+
+def test_a_question_of_a_member_that_nobody_answers_is_a_no(served):
+    done = []
+    caller = served(_team(done, approval_timeout=0.1), approvals="wait")
+    frames = caller.stream()
+    (result,) = [f.data for f in frames if f.data.get("type") == "approval_result"]
+    assert (result["data"]["decision"], result["data"]["by"]) == ("deny", "timeout")
+    assert kinds(frames)[-1] == "done"
+    assert done == []
+
+
+def test_stopping_the_run_ends_the_question_of_its_member(served):
+    done = []
+    caller = served(_team(done), approvals="wait")
+    with caller.streaming() as frames:
+        path = f"/approvals/{_asked(frames)['id']}"
+        run = f"/runs/{caller.last.headers['x-run-id']}"
+        assert caller.http.post(f"{run}/cancel").status_code == 202
+        rest = list(frames)
+    assert kinds(rest)[-1] == "error"
+    assert rest[-1].data["error"] == "RunCancelledError"
+    assert caller.http.get("/approvals").json() == {"approvals": []}
+    assert caller.http.post(path, json={"decision": "allow"}).status_code == 409
+    assert done == []
+
+
+def test_always_for_a_tool_answers_no_question_of_a_member_about_one_of_its_name(
+    served,
+):
+    mine, theirs = [], []
+    member = _erasing_agent(theirs)
+    script = [[call("erase", table="a"), call("bot", task="Tidy up")], "Tidied."]
+    lead = agent_of(*script, tools=[erasing(mine), member.as_tool()], name="lead")
+    caller = served(lead, approvals="wait")
+    with caller.streaming() as frames:
+        asked = {each["agent"]: each for each in (_asked(frames), _asked(frames))}
+        own = f"/approvals/{asked['lead']['id']}"
+        caller.http.post(own, json={"decision": "always"})
+        assert _next_result(frames)["request_id"] == asked["lead"]["id"]
+        (left,) = caller.http.get("/approvals").json()["approvals"]
+        assert left["agent"] == "bot"
+        caller.http.post(f"/approvals/{left['id']}", json={"decision": "deny"})
+        list(frames)
+    assert (mine, theirs) == (["a"], [])
