@@ -38,7 +38,8 @@ def approval_routes(service: Service) -> APIRouter:
     async def approvals(caller: CallerOf) -> ApprovalsResponse:
         """List the calls that wait for a decision."""
         waiting = service.open_questions(caller)
-        return ApprovalsResponse(approvals=[ApprovalView.of(each) for each in waiting])
+        views = [ApprovalView.of(each, served.run.id) for each, served in waiting]
+        return ApprovalsResponse(approvals=views)
 
     @router.post(
         "/{request_id}",

@@ -353,7 +353,9 @@ def view(served: ServedRun) -> RunResponse:
         conversation_id=served.order.conversation_id,
         user_id=served.order.user_id,
         started_at=served.started_at,
-        approvals=[ApprovalView.of(pending) for pending in served.run.approvals],
+        approvals=[
+            ApprovalView.of(each, served.run.id) for each in served.run.approvals
+        ],
         response=served.response,
         error=failure.body if failure else None,
     )

@@ -140,7 +140,7 @@ class ApprovalView(BaseModel):
     """A call that waits for a decision."""
 
     id: str
-    run_id: str
+    run_id: str = Field(description="That of the client, whichever agent asks.")
     call_id: str
     agent: str
     tool: str
@@ -152,15 +152,16 @@ class ApprovalView(BaseModel):
     expires_at: float
 
     @classmethod
-    def of(cls, pending: PendingApproval) -> ApprovalView:
-        """Show an open question."""
+    def of(cls, pending: PendingApproval, run_id: str) -> ApprovalView:
+        """Show an open question of a served run, or of one within its tools."""
         request = pending.request
         return cls(
             **{
                 name: getattr(request, name)
                 for name in cls.model_fields
-                if name != "args"
+                if name not in {"run_id", "args"}
             },
+            run_id=run_id,
             args=dict(request.args),
         )
 

@@ -118,10 +118,10 @@ class Service:
             raise Refusal(404, "NotFound", "There is no such run.")
         return served
 
-    def open_questions(self, caller: Caller) -> list[PendingApproval]:
-        """List the calls that wait for a decision and that a caller may see."""
+    def open_questions(self, caller: Caller) -> list[tuple[PendingApproval, ServedRun]]:
+        """List the calls that wait and that a caller may see, each with its run."""
         return [
-            pending
+            (pending, served)
             for served in self.runs.active
             if caller.may_see(served.order.user_id)
             for pending in served.run.approvals

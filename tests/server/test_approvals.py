@@ -470,6 +470,7 @@ def test_a_question_of_a_member_is_streamed_listed_and_answered(served, depth):
         run = f"/runs/{caller.last.headers['x-run-id']}"
         (listed,) = caller.http.get("/approvals").json()["approvals"]
         assert (listed["id"], listed["agent"]) == (asked["id"], "bot")
+        assert run == f"/runs/{listed['run_id']}"
         body = caller.http.get(run).json()
         assert body["status"] == "waiting_for_approval"
         assert [each["id"] for each in body["approvals"]] == [asked["id"]]
