@@ -215,6 +215,9 @@ async def _run(
     if ended.failure is not None:
         yield _tool_error(turn, prepared, ended.text, ended.failure)
     yield _observation(turn, prepared, ended, performance.seconds)
+    # An agent that the tool asked has put a question, and a person said Stop.
+    if any(row["decision"] == "stop" for row in turn.decided_within):
+        raise StopRequested
 
 
 async def _get_ready(

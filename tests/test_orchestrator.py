@@ -13,10 +13,11 @@ from notebook_agents import (
     Deny,
     Orchestrator,
     ScriptedProvider,
+    Stop,
     call,
     tool,
 )
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, RunCancelledError
 from notebook_agents.testing import EchoProvider, EventRecorder, FunctionProvider
 
 
@@ -247,6 +248,47 @@ async def test_stopping_the_orchestrator_stops_its_members():
     run.cancel()
     await asyncio.wait_for(run.ended(), 5)
     assert ended == ["stopped"]
+
+
+@pytest.mark.parametrize("way", ["member", "tool", "swallowed"])
+async def test_stop_said_to_a_question_of_a_member_ends_the_whole_run(way):
+    """Also where the tool that asked the member makes nothing of it."""
+
+    @tool(approval=True)
+    async def burn() -> str:
+        """Burn the poems."""
+        return "burnt"
+
+    class Stopping:
+        async def ask(self, pending):
+            pending.decide(Stop(), by="person")
+
+    poet = Agent(ScriptedProvider([call("burn"), "Done."]), [burn], name="poet")
+
+    @tool
+    async def ask_poet() -> str:
+        """Ask the poet."""
+        try:
+            return str(await poet.run("roses"))
+        except RunCancelledError:
+            return "nothing"
+
+    agents = {
+        "member": lambda: team(
+            delegate("poet", "x"), "On.", members={"poet": poet}, approver=Stopping()
+        ),
+        "tool": lambda: Agent(
+            ScriptedProvider([call("poet", task="x"), "On."]),
+            [poet.as_tool()],
+            approver=Stopping(),
+        ),
+        "swallowed": lambda: Agent(
+            ScriptedProvider([call("ask_poet"), "On."]), [ask_poet], approver=Stopping()
+        ),
+    }
+    with pytest.raises(RunCancelledError) as stopped:
+        await agents[way]().run("Go")
+    assert [row["decision"] for row in stopped.value.result.approvals] == ["stop"]
 
 
 def test_an_orchestrator_needs_members():
