@@ -85,7 +85,7 @@ class _Story:
         self._seen: dict[str, str] = {}
         """What stood above the card when the page was loaded again."""
         self._loop = asyncio.get_running_loop()
-        self._is_due = False
+        self._due: asyncio.Handle | None = None
 
     def part(self, key: str) -> _Part:
         """Make the next part."""
@@ -98,12 +98,13 @@ class _Story:
 
     def changed(self) -> None:
         """Tell the card, once for all parts of a round."""
-        if not self._is_due:
-            self._is_due = True
-            self._loop.call_soon(self._tell)
+        if self._due is None:
+            self._due = self._loop.call_soon(self._tell)
 
     def end(self) -> None:
         """Give the card the outputs that belong in the notebook."""
+        if self._due is not None:  # it would take these outputs away again
+            self._due.cancel()
         before = set(self._above())
         first = len(before) if self._is_shown else 0
         bundles = {key: part.bundle for key, part in self._parts.items()}
@@ -116,7 +117,7 @@ class _Story:
         )
 
     def _tell(self) -> None:
-        self._is_due = False
+        self._due = None
         self._say()
 
     def _say(self, **outputs: Any) -> None:
