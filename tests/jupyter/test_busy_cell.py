@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.jupyter.lab import Lab, Notebook
 
@@ -106,10 +107,7 @@ def test_a_click_on_deny_keeps_the_tool_from_running(open_notebook, way):
     notebook = open_notebook(*ask_cells(way), "print(log)")
     notebook.run(1)
     notebook.start(2)
-    deny = notebook.button(2, "Deny")
-    deny.wait_for()
-    focused = notebook.page.evaluate("document.activeElement.textContent")
-    assert focused == "Deny"
+    expect(notebook.button(2, "Deny")).to_be_focused()
     notebook.page.keyboard.press("Enter")
     notebook.wait_done(2)
     notebook.wait_shown(2, "Denied")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.jupyter.kernels import OLDER
 from tests.jupyter.lab import Lab, Notebook
@@ -62,7 +63,7 @@ def test_a_click_on_approve_runs_the_tool(notebook: Notebook, cell: int):
 def test_enter_on_the_focused_button_denies(notebook: Notebook, cell: int):
     notebook.run(1)
     notebook.start(cell)
-    notebook.button(cell, "Deny").wait_for()
+    expect(notebook.button(cell, "Deny")).to_be_focused()
     notebook.page.keyboard.press("Enter")
     notebook.wait_done(cell)
     notebook.wait_shown(cell, "Denied by you")
