@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +22,6 @@ from notebook_agents.testing import no_network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
 
 NO_SKIP = bool(os.environ.get("NOTEBOOK_AGENTS_NO_SKIP"))
 
@@ -84,14 +85,19 @@ def _home_of_the_module(
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of all homes."""
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
 def home(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest, homes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """Give each test a home of its own and an environment without keys."""
-    folder = tmp_path_factory.mktemp("home")
+    # Not by pytest, which reads all earlier names to find the next number.
+    folder = Path(tempfile.mkdtemp(dir=homes))
     asks_it = request.node.get_closest_marker("local_model")
     _settle(monkeypatch, folder, kept=LOCAL_MODEL if asks_it else ())
     return folder
