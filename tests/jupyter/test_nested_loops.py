@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.jupyter.cells import SETUP
-from tests.jupyter.front_end import FrontEnd, front_end_of, running_kernel
+from tests.jupyter.front_end import FrontEnd, Reply, front_end_of, running_kernel
 from tests.jupyter.kernels import NEWEST, OLDER
 
 # The first of them installs the older kernels.
@@ -38,11 +38,14 @@ async def runs_async(x: int) -> int:
     await asyncio.sleep(0)
     return y
 
+async def sleep(seconds):
+    print("started", flush=True)
+    await asyncio.sleep(seconds)
+
 @tool
 def sleeps(seconds: float) -> str:
     """Sleep in a loop."""
-    print("started", flush=True)
-    asyncio.run(asyncio.sleep(seconds))
+    asyncio.run(sleep(seconds))
     return "slept"
 
 async def tick():
@@ -72,6 +75,11 @@ TOLD = {
     "run_sync": "print(told(agent.run_sync('x')))",
 }
 STOPPED = "KeyboardInterrupt: the run was stopped."
+
+
+def lines_of(reply: Reply) -> set[str]:
+    """Give what a cell printed, beside which Python may warn of what Stop ended."""
+    return set(reply.text.splitlines())
 
 
 @dataclass
@@ -137,7 +145,7 @@ def test_stop_ends_a_nested_loop(notebook, way):
     reply = notebook.front_end.run(TOLD[way], stop_at="started")
     assert STOPPED in reply.text
     assert reply.seconds["end"] < 3
-    assert notebook.front_end.run("print(6 * 7)").text.strip() == "42"
+    assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
 
 
 @pytest.mark.parametrize("way", TOLD)
@@ -147,7 +155,7 @@ def test_stop_in_a_nested_loop_leaves_the_tasks_of_others_alone(notebook, way):
     notebook.front_end.run(begun + "others = asyncio.create_task(tick())")
     reply = notebook.front_end.run(TOLD[way], stop_at="started")
     assert STOPPED in reply.text
-    assert notebook.front_end.run("print(others.cancel())").text.strip() == "True"
+    assert "True" in lines_of(notebook.front_end.run("print(others.cancel())"))
 
 
 def test_an_answer_streams(notebook):
@@ -171,8 +179,7 @@ server.stop()
 print(server.is_running)
 """
     reply = notebook.front_end.run(code)
-    # Of a task that Stop has ended asyncio may tell at any time.
-    assert {"hello the answer", "False"} <= set(reply.text.splitlines())
+    assert {"hello the answer", "False"} <= lines_of(reply)
 
 
 def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
@@ -184,7 +191,7 @@ def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
     reply = notebook.front_end.run(code, has_card=True, stop_at="[card]")
     assert reply.status == "error"
     assert reply.seconds["end"] < 3
-    assert notebook.front_end.run("print(6 * 7)").text.strip() == "42"
+    assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
 
 
 def test_nothing_is_patched_unless_it_is_asked_for(kernel_name):
