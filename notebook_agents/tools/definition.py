@@ -146,8 +146,8 @@ class ToolDefinition:
     label: str | None = None
     strict: bool | None = None
     relaxed: str | None = None
-    is_mark: bool = field(default=False, init=False, repr=False, compare=False)
-    """Whether it is what `tool` wrote onto the function, not a copy."""
+    is_plain: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether it says what its function says, with no word of an agent's own."""
     _arguments: Arguments | None = field(default=None, repr=False, compare=False)
     _known: _Nature | None = field(default=None, init=False, repr=False, compare=False)
 

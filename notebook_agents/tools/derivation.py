@@ -87,7 +87,9 @@ def to_tool_definition(
         raise AgentConfigurationError(message)
     mark = _find_mark(func)
     if mark is None:
-        return derive(func, overrides)
+        definition = derive(func, overrides)
+        definition.is_plain = not overrides
+        return definition
     if mark.func is not func:
         # A wrapper has to run, and what the mark asks for, such as approval, holds.
         # The names in the annotations may be known only to the mark by now.
@@ -180,7 +182,7 @@ def attach(func: Any, definition: ToolDefinition) -> bool:
             setattr(func, name, value)
     except (AttributeError, TypeError, ValueError):
         return False
-    definition.is_mark = True
+    definition.is_plain = True
     return True
 
 

@@ -80,7 +80,7 @@ def current(definition: ToolDefinition) -> ToolDefinition:
         What `tool` marks now, under the same name in the same place; else the
         same.
     """
-    place = _place_of(definition.func) if definition.is_mark else None
+    place = _place_of(definition.func) if definition.is_plain else None
     if place is None:
         return definition
     found: Any = sys.modules.get(place[0])

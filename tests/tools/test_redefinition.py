@@ -166,6 +166,15 @@ async def test_what_was_added_with_words_of_its_own_keeps_them(notebook):
     assert contents(await agent.run("go"))[0].startswith("Denied")
 
 
+async def test_a_plain_function_that_is_marked_later_asks_from_then_on(notebook):
+    script = [call("search", query="tea"), "."] * 2
+    plain = SEARCH.removeprefix("@tool\n")
+    agent = agent_of(notebook(plain).search, script=script, policy="deny")
+    assert contents(await agent.run("go")) == ["old tea"]
+    notebook("@tool(approval=True)\n" + plain)
+    assert contents(await agent.run("go"))[0].startswith("Denied")
+
+
 async def test_a_cached_tool_is_replaced_as_well(notebook):
     script = [call("search", query="tea"), "."] * 2
     cached = SEARCH.replace("@tool", "@cached_tool")
