@@ -70,7 +70,7 @@ async def test_each_model_call_and_each_tool_call_has_its_own_facts():
         (10, 2),
         (30, 4),
     ]
-    assert all(0.005 < step.seconds < 1 for step in facts.steps)
+    assert all(0.005 < step.seconds < 20 for step in facts.steps)
     assert (facts.prompt, facts.answer) == ("hi", "done")
     waited, unknown = facts.calls.values()
     assert (waited.status, waited.decision, waited.decided_by) == (

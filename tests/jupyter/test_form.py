@@ -75,16 +75,16 @@ def plus(a: int, b: int = 1) -> int:
 
 @tool
 def block(path: str):
-    Path(path).touch()
     try:
+        Path(path).touch()
         time.sleep(60)
     finally:
         log.append("cleaned up")
 
 @tool
 async def hang(path: str):
-    Path(path).touch()
     try:
+        Path(path).touch()
         await asyncio.sleep(60)
     finally:
         log.append("cleaned up")

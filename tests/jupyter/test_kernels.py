@@ -96,8 +96,7 @@ def test_a_captured_cell_asks_in_the_input_box(notebook: Notebook):
 def test_stop_ends_a_cell_and_the_next_one_works(notebook: Notebook, cell: int):
     notebook.run(SLEEPER)
     notebook.start(cell)
-    if cell == SLEEP:
-        notebook.wait_shown(cell, "sleep_long")
+    notebook.wait_shown(cell, "asleep")
     notebook.interrupt()
     notebook.wait_done(cell, 10)
     notebook.wait_shown(cell, "KeyboardInterrupt")

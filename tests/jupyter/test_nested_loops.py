@@ -144,7 +144,7 @@ def test_stop_ends_a_nested_loop(notebook, way):
     notebook.front_end.run("agent = looping(call('sleeps', seconds=20), 'the answer')")
     reply = notebook.front_end.run(TOLD[way], stop_at="started")
     assert STOPPED in reply.text
-    assert reply.seconds["end"] < 3
+    assert reply.seconds["end"] < 10
     assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
 
 
@@ -190,7 +190,7 @@ def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
     notebook.front_end.run("agent = bot(call('delete', n=1), 'the answer')")
     reply = notebook.front_end.run(code, has_card=True, stop_at="[card]")
     assert reply.status == "error"
-    assert reply.seconds["end"] < 3
+    assert reply.seconds["end"] < 10
     assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
 
 

@@ -33,7 +33,6 @@ from notebook_agents.providers import (
     ModelRequest,
     RetryDelta,
     TextDelta,
-    _retry,
     discovery,
 )
 from notebook_agents.providers.registry import choose_default, make_provider
@@ -51,25 +50,12 @@ from tests.providers.anthropic_wire import (
     thought,
     use,
 )
-from tests.providers.wire import CUT, HOLD, event, streamed, whole, wire_server
+from tests.providers.wire import CUT, HOLD, event, streamed, whole
 
 KEY = "sk-ant-very-secret-0123456789"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 REDACTED = {"type": "redacted_thinking", "data": "RED"}
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "SIG"}
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
-    """Wait a millisecond instead of seconds, and read no ``.env``."""
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-    monkeypatch.chdir(tmp_path)
 
 
 def made(server, model=None, **options) -> AnthropicProvider:

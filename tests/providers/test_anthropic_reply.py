@@ -51,17 +51,11 @@ from tests.providers.anthropic_wire import (
     thought,
     use,
 )
-from tests.providers.wire import CUT, HOLD, event, streamed, whole, wire_server
+from tests.providers.wire import CUT, HOLD, event, streamed, whole
 
 KEY = "sk-ant-very-secret-0123456789"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 REDACTED = {"type": "redacted_thinking", "data": "RED"}
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from notebook_agents.providers._anthropic_messages import Conversation
 from notebook_agents.providers.anthropic_profile import anthropic_profile
 from tests.history.fitness import any_messages, conversations
 from tests.providers.anthropic_wire import answer, failed
-from tests.providers.wire import wire_server
 
 KEY = "sk-ant-very-secret-0123456789"
 PNG = "iVBORw0KGgo="
@@ -41,12 +40,6 @@ SENT_ADD = {
     "description": "D",
     "input_schema": ADD["function"]["parameters"],
 }
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def made(server, model="claude-sonnet-5-5", **options) -> AnthropicProvider:

@@ -14,7 +14,6 @@ from notebook_agents.providers import AnthropicProvider
 from notebook_agents.providers._anthropic_schema import fit_schema
 from notebook_agents.providers.anthropic_profile import anthropic_profile
 from tests.providers.anthropic_wire import answer, failed, stream, thought, use
-from tests.providers.wire import wire_server
 
 KEY = "sk-ant-very-secret-0123456789"
 OSLO = '{"name": "Oslo", "people": 709}'
@@ -37,12 +36,6 @@ class Anything(BaseModel):
 def look_up(name: str) -> int:
     """Look a city up."""
     return 709
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def agent(server, *tools, model="claude-sonnet-5-5", output_type=City) -> Agent:

@@ -17,25 +17,12 @@ from notebook_agents.providers import (
     OllamaProvider,
     OpenAICompatibleProvider,
     OpenAIProvider,
-    _retry,
 )
 from notebook_agents.providers.registry import make_provider
 from tests.providers.gemini_wire import failed, quota
-from tests.providers.wire import CUT, HOLD, whole, wire_server
+from tests.providers.wire import CUT, HOLD, whole
 
 KEY = "a-very-secret-key-0123456789"
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-    monkeypatch.chdir(tmp_path)
 
 
 def gemini(server, **options) -> GeminiProvider:

@@ -65,17 +65,6 @@ BROKEN = [
 ]
 
 
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch):
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
-
-
 async def whole_reply(provider) -> list:
     request = ModelRequest(messages=[Message("user", "Hi")])
     return [delta async for delta in provider.respond(request)]

@@ -38,7 +38,6 @@ from notebook_agents.providers import (
     ReasoningDelta,
     RetryDelta,
     TextDelta,
-    _retry,
     fallback,
 )
 from tests.providers import anthropic_wire
@@ -56,17 +55,6 @@ from tests.providers.wire import (
 
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 KEY = "sk-a-key-of-the-tests"
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch):
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
 
 
 class Named(ScriptedProvider):

@@ -32,7 +32,6 @@ from notebook_agents.providers import (
     ModelRequest,
     RetryDelta,
     TextDelta,
-    _retry,
     discovery,
 )
 from notebook_agents.providers.registry import choose_default, make_provider
@@ -48,24 +47,11 @@ from tests.providers.gemini_wire import (
     stream,
     thought,
 )
-from tests.providers.wire import CUT, HOLD, event, streamed, whole, wire_server
+from tests.providers.wire import CUT, HOLD, event, streamed, whole
 
 KEY = "AIza-very-secret-0123456789"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 SKIP = "skip_thought_signature_validator"
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
-    """Wait a millisecond instead of seconds, and read no ``.env``."""
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-    monkeypatch.chdir(tmp_path)
 
 
 def made(server, model=None, **options) -> GeminiProvider:

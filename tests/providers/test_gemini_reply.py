@@ -52,17 +52,11 @@ from tests.providers.gemini_wire import (
     stream,
     thought,
 )
-from tests.providers.wire import CUT, DONE, HOLD, event, streamed, whole, wire_server
+from tests.providers.wire import CUT, DONE, HOLD, event, streamed, whole
 
 KEY = "AIza-very-secret-0123456789"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 SERVICE = ServiceFacts(name="gemini", url="http://x")
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture

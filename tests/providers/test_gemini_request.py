@@ -15,7 +15,6 @@ from notebook_agents.providers._gemini_contents import contents_of
 from notebook_agents.providers.gemini_profile import GeminiProfile, gemini_profile
 from tests.history.fitness import any_messages, conversations
 from tests.providers.gemini_wire import answer, failed
-from tests.providers.wire import wire_server
 
 KEY = "AIza-very-secret-0123456789"
 PNG = "iVBORw0KGgo="
@@ -40,12 +39,6 @@ PARAMETERS = {
 }
 SENT_ADD = {"name": "add", "description": "D", "parametersJsonSchema": PARAMETERS}
 SKIP = "skip_thought_signature_validator"
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def made(server, model="gemini-3.8-flash", **options) -> GeminiProvider:

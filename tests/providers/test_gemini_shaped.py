@@ -14,7 +14,6 @@ from notebook_agents.events import TokenEvent
 from notebook_agents.providers import GeminiProvider
 from notebook_agents.providers._gemini_schema import json_form, openapi_form
 from tests.providers.gemini_wire import answer, call, failed, stream
-from tests.providers.wire import wire_server
 
 KEY = "AIza-very-secret-0123456789"
 OSLO = '{"name": "Oslo", "people": 709}'
@@ -37,12 +36,6 @@ class Anything(BaseModel):
 def look_up(name: str) -> int:
     """Look a city up."""
     return 709
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def agent(server, *tools, model="gemini-3.8-flash", output_type=City) -> Agent:

@@ -43,12 +43,6 @@ every_wire = pytest.mark.parametrize("wire", WIRES)
 MEGABYTE = 2**20
 
 
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
 def agent_on(server, wire="chat", **options):
     return Agent(provider_for(wire, server.url, **{"max_retries": 0, **options}))
 

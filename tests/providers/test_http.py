@@ -25,18 +25,11 @@ from tests.providers.wire import (
     head,
     streamed,
     whole,
-    wire_server,
 )
 
 pytestmark = pytest.mark.usefixtures("transport")
 
 QUICK = Patience(connect=5, stall=5)
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 async def ask(url: str, body: bytes = b"{}", **options) -> tuple[int, bytes]:

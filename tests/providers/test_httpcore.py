@@ -11,15 +11,9 @@ import pytest
 from notebook_agents.providers import _httpcore
 from notebook_agents.providers._httpcore import HttpcoreWire
 from notebook_agents.providers._wire import Head, Patience
-from tests.providers.wire import CUT, HOLD, STREAM_HEAD, whole, wire_server
+from tests.providers.wire import CUT, HOLD, STREAM_HEAD, whole
 
 QUICK = Patience(connect=5, stall=5)
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -31,12 +31,6 @@ SHORT = 0.1
 
 
 @pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture
 def log(caplog):
     """Keep whatever anybody logs."""
     caplog.set_level(logging.DEBUG)
@@ -123,9 +117,8 @@ def shown_by(agent: Agent, error: BaseException, log: Any) -> dict[str, str]:
 
 @pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("name", BROKEN)
-async def test_no_error_event_or_log_shows_a_key(server, name, log, monkeypatch):
+async def test_no_error_event_or_log_shows_a_key(server, name, log):
     """Requirement W23."""
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
     server.say(*[leaking(name)] * 2)
     agent = agent_on(server, name, add)
     with pytest.raises(NotebookAgentsError) as caught:

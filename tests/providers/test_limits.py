@@ -31,18 +31,11 @@ from tests.providers.wire import (
     event,
     streamed,
     whole,
-    wire_server,
 )
 
 KEY = "sk-a-key-of-the-tests"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
 COUNTED = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -245,8 +238,7 @@ async def test_agents_that_ask_agents_of_the_same_model_do_not_wait_for_themselv
     assert [each["content"] for each in result.tool_calls] == ["ok", "ok"]
 
 
-async def test_who_waits_for_another_try_lets_others_ask(server, monkeypatch):
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
+async def test_who_waits_for_another_try_lets_others_ask(server):
     server.say(whole(500, {}), answer("meanwhile"), answer("at last"))
     provider = made(server, max_concurrency=1, max_retries=1)
     asked = []
@@ -279,8 +271,7 @@ async def test_a_provider_that_is_made_again_goes_on_counting(server, short_minu
     assert time.monotonic() - began >= short_minute
 
 
-async def test_tries_that_fail_are_requests_too(server, short_minute, monkeypatch):
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
+async def test_tries_that_fail_are_requests_too(server, short_minute):
     server.say(whole(500, {}), answer("ok"))
     began = time.monotonic()
     await all_of(made(server, requests_per_minute=1, max_retries=1))
@@ -307,8 +298,7 @@ async def test_where_nobody_counts_the_estimate_holds(server, short_minute):
     assert time.monotonic() - began >= short_minute
 
 
-async def test_what_was_refused_took_no_tokens(server, monkeypatch):
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
+async def test_what_was_refused_took_no_tokens(server):
     server.say(whole(503, {}), answer("ok", usage=COUNTED))
     async with asyncio.timeout(20):
         await all_of(made(server, tokens_per_minute=1100, max_retries=1))
@@ -395,7 +385,6 @@ async def test_a_failure_after_waiting_is_still_tried_again(
     server, told_soon, monkeypatch
 ):
     monkeypatch.setattr(_limits, "MINUTE", 2.0)
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
     server.say(answer("ok"), whole(500, {}), answer("ok"))
     provider = made(server, requests_per_minute=1, max_retries=1)
     await all_of(provider)

@@ -15,19 +15,12 @@ import warnings
 import pytest
 
 from notebook_agents import Agent
-from notebook_agents.testing.wire import wire_server
 from tests.providers.services import WIRES, provider_for
 
 pytestmark = [
     pytest.mark.usefixtures("transport"),
     pytest.mark.parametrize("wire", WIRES),
 ]
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -20,26 +20,14 @@ from notebook_agents.providers import (
     OllamaProvider,
     OpenAICompatibleProvider,
     OpenAIProvider,
-    _retry,
 )
 from notebook_agents.providers.discovery import models_in
 from notebook_agents.providers.local import LocalProvider, weights
 from notebook_agents.testing import EchoProvider
-from tests.providers.wire import whole, wire_server
+from tests.providers.wire import whole
 
 KEY = "sk-a-key-of-the-tests"
 LISTED = {"object": "list", "data": [{"id": "big"}, {"id": "small"}]}
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch):
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ from notebook_agents.providers import (
     RetryDelta,
     TextDelta,
     _reading,
-    _retry,
     discovery,
 )
 from notebook_agents.providers.registry import choose_default, make_provider
@@ -52,23 +51,10 @@ from tests.providers.responses_wire import (
     text_delta,
     to_bytes,
 )
-from tests.providers.wire import CUT, HOLD, event, streamed, whole, wire_server
+from tests.providers.wire import CUT, HOLD, event, streamed, whole
 
 KEY = "sk-very-secret-0123456789"
 REQUEST = ModelRequest(messages=[Message("user", "hi")])
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
-    """Wait a millisecond instead of seconds, and read no ``.env``."""
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-    monkeypatch.chdir(tmp_path)
 
 
 def made(server, **options) -> OpenAIProvider:

@@ -65,13 +65,6 @@ def server(transport):
         yield running
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path):
-    """Wait a millisecond instead of seconds, and read no ``.env``."""
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-    monkeypatch.chdir(tmp_path)
-
-
 def made(server, **options) -> OpenAICompatibleProvider:
     return OpenAICompatibleProvider(server.url, "m", KEY, **options)
 

@@ -18,16 +18,10 @@ from notebook_agents.messages import Message
 from notebook_agents.providers import ModelReply, ModelRequest, OpenAICompatibleProvider
 from tests.providers import anthropic_wire, gemini_wire, responses_wire, wire
 from tests.providers.services import KEY, WIRES, provider_for
-from tests.providers.wire import DONE, delta, event, streamed, wire_server
+from tests.providers.wire import DONE, delta, event, streamed
 
 CALL_ID = "call_0"
 THREADS = 4
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def provider_at(server, name: str):

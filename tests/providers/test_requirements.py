@@ -24,7 +24,7 @@ from notebook_agents.providers import (
     OpenRouterProvider,
 )
 from notebook_agents.providers.registry import make_provider
-from notebook_agents.testing.wire import event, streamed, wire_server
+from notebook_agents.testing.wire import event, streamed
 from notebook_agents.testing.wire.gemini import said
 from notebook_agents.tools import to_tool_definition
 from tests.providers.services import KEY
@@ -101,12 +101,6 @@ SERVICES = {
 every_service = pytest.mark.parametrize(
     "service", SERVICES.values(), ids=SERVICES.keys()
 )
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def add(a: int, b: int) -> int:

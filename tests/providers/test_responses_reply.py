@@ -30,7 +30,6 @@ from notebook_agents.providers import (
     ReasoningDelta,
     RetryDelta,
     TextDelta,
-    _retry,
 )
 from notebook_agents.providers._failures import Failure, ServiceFacts
 from notebook_agents.providers._responses_reply import ResponsesReply
@@ -57,7 +56,7 @@ from tests.providers.responses_wire import (
     thought_delta,
     to_bytes,
 )
-from tests.providers.wire import CUT, DONE, HOLD, whole, wire_server
+from tests.providers.wire import CUT, DONE, HOLD, whole
 
 KEY = "sk-very-secret-0123456789"
 KINDS = [
@@ -104,17 +103,6 @@ FIELDS = [
 A1, B2 = '{"a":1}', '{"b":2}'
 F, G = function_call("f", A1, "x"), function_call("g", B2, "y", 1)
 F_AND_G = (ToolCall("x", "f", A1), ToolCall("y", "g", B2))
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(_retry, "FIRST_SECONDS", 0.001)
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 @pytest.fixture

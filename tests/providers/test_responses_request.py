@@ -24,7 +24,7 @@ from tests.providers.responses_wire import (
     reply_of,
     response,
 )
-from tests.providers.wire import whole, wire_server
+from tests.providers.wire import whole
 
 KEY = "sk-very-secret-0123456789"
 PARAMETERS = {
@@ -51,12 +51,6 @@ FLAT_ADD = {
 }
 PNG = "data:image/png;base64,AAAA"
 PDF = "data:application/pdf;base64,AAAA"
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def made(server, model: str = "gpt-6-luna", **options) -> OpenAIProvider:

@@ -59,12 +59,6 @@ class Tools:
         return [self.add, self.mul, self.now]
 
 
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
 def patience_for(name):
     if name.endswith("/slow"):
         return LONGER
@@ -151,8 +145,7 @@ RETRIED = [
 
 
 @pytest.mark.parametrize("name", RETRIED)
-async def test_what_may_pass_is_asked_again(server, name, monkeypatch):
-    monkeypatch.setattr("notebook_agents.providers._retry.FIRST_SECONDS", 0.001)
+async def test_what_may_pass_is_asked_again(server, name):
     server.say(name, good(name))
     result = await agent_on(server, name, Tools(), max_retries=1).run("Hi")
     assert str(result) == "Hello."

@@ -24,12 +24,6 @@ CALLING = [
 ]
 
 
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
-
-
 def add(a: int, b: int) -> int:
     """Add."""
     return a + b

@@ -25,7 +25,6 @@ from tests.providers.wire import (
     event,
     streamed,
     whole,
-    wire_server,
 )
 
 
@@ -45,12 +44,6 @@ IN_WORDS = ChatProfile(output="prompted")
 def look_up(name: str) -> int:
     """Look a city up."""
     return 709
-
-
-@pytest.fixture
-def server():
-    with wire_server() as running:
-        yield running
 
 
 def agent(server, *tools, output_type=City, profile=None, **options) -> Agent:

@@ -82,15 +82,15 @@ def test_a_server_in_a_kernel_answers_while_a_cell_is_busy():
 
         busy = kernel.start("time.sleep(30)")
         began = time.monotonic()
-        assert httpx.get(f"{url}/health", timeout=5).status_code == 200
+        assert httpx.get(f"{url}/health", timeout=20).status_code == 200
         body = {"message": "Hi"}
-        answer = httpx.post(f"{url}/chat", json=body, headers=headers, timeout=5)
+        answer = httpx.post(f"{url}/chat", json=body, headers=headers, timeout=20)
         assert answer.json()["response"] == "Hello!"
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
         manager.interrupt_kernel()
         assert kernel.finish(busy)["error"] == "KeyboardInterrupt"
-        assert httpx.get(f"{url}/health", timeout=5).status_code == 200
+        assert httpx.get(f"{url}/health", timeout=20).status_code == 200
 
         same = "serve(agent) is server, signal.getsignal(signal.SIGINT) == before"
         assert kernel.run(same)["data"]["text/plain"] == "(True, True)"
@@ -101,7 +101,7 @@ def test_a_server_in_a_kernel_answers_while_a_cell_is_busy():
 
         ask = (
             f"import httpx; httpx.post('{url}/chat', json={body}, "
-            "headers={'Authorization': 'Bearer ' + server.token}, timeout=5)"
+            "headers={'Authorization': 'Bearer ' + server.token}, timeout=20)"
         )
         asking = kernel.start(f"{ask}.json()")
         ids = _wait_for_question(url, headers)

@@ -159,7 +159,7 @@ def test_a_busy_caller_does_not_slow_the_server_down():
 
     async def busy() -> int:
         with ThreadPoolExecutor(1) as pool:  # leaving it blocks this very loop
-            asked = pool.submit(httpx.get, f"{server.url}/health", timeout=2)
+            asked = pool.submit(httpx.get, f"{server.url}/health", timeout=20)
             return asked.result().status_code
 
     with asyncio.Runner() as runner:

@@ -107,7 +107,7 @@ def test_a_client_that_stops_waiting_for_the_whole_answer_cancels_it_too(served)
     gate = Gate()
     caller = served(holding(gate))
     with pytest.raises(Exception, match="timed out"):
-        caller.http.post("/chat", json={"message": "Hi"}, timeout=0.1)
+        caller.http.post("/chat", json={"message": "Hi"}, timeout=0.5)
     gate.leaving()
     assert not gate.opened.is_set()
 
