@@ -349,7 +349,7 @@ def test_a_client_that_goes_away_leaves_a_waiting_run_alone(served):
 def test_a_client_that_waits_for_too_long_is_told_where_its_run_is(served):
     """Design, section 17: 504 with the run, which stays pending."""
     done = []
-    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.2)
+    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.5)
     response = caller.chat()
     assert response.status_code == 504
     assert response.json()["error"] == "TimeoutError"
@@ -365,7 +365,7 @@ def test_a_client_that_waits_for_too_long_is_told_where_its_run_is(served):
 
 def test_waiting_for_a_person_is_not_counted_as_work(served):
     done = []
-    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.1)
+    caller = served(_erasing_agent(done), approvals="wait", request_timeout=0.5)
     with caller.streaming(conversation_id="c") as frames:
         asked = _asked(frames)
         # Whoever waits behind it is refused, so the time is over.
@@ -410,7 +410,7 @@ class _Surface:
 def test_a_surface_of_the_agents_own_does_not_keep_others_from_deciding(served):
     done = []
     agent = _erasing_agent(done, approver=_Surface())
-    caller = served(agent, request_timeout=0.1)
+    caller = served(agent, request_timeout=0.5)
     run_id = caller.chat().json()["run_id"]
     run = f"/runs/{run_id}"
     (asked,) = caller.http.get(run).json()["approvals"]
@@ -509,7 +509,7 @@ def test_a_question_of_an_agent_that_a_tool_runs_in_its_thread_is_answered(serve
         return str(member.run_sync("Tidy up"))
 
     agent = agent_of(call("tidy"), "Tidied.", tools=[tidy])
-    caller = served(agent, approvals="wait", request_timeout=0.2)
+    caller = served(agent, approvals="wait", request_timeout=0.5)
     with caller.streaming(conversation_id="c") as frames:
         asked = _asked(frames)
         # Whoever waits behind it is refused, so the time is over.
@@ -530,7 +530,7 @@ def test_a_surface_of_a_members_own_stops_the_clock_of_the_team(served):
         return str(member.run_sync("Tidy up"))
 
     agent = agent_of(call("tidy"), "Tidied.", tools=[tidy])
-    caller = served(agent, request_timeout=0.1)
+    caller = served(agent, request_timeout=0.5)
     run = f"/runs/{caller.chat().json()['run_id']}"
     (asked,) = caller.http.get(run).json()["approvals"]
     path = f"/approvals/{asked['id']}"
@@ -541,7 +541,7 @@ def test_a_surface_of_a_members_own_stops_the_clock_of_the_team(served):
 
 def test_waiting_for_an_answer_to_a_member_is_not_counted_as_work(served):
     done = []
-    caller = served(_team(done), approvals="wait", request_timeout=0.2)
+    caller = served(_team(done), approvals="wait", request_timeout=0.5)
     response = caller.chat()
     assert response.status_code == 504
     run = f"/runs/{response.json()['run_id']}"
@@ -600,7 +600,7 @@ def test_somebody_else_neither_sees_nor_decides_what_a_member_asks(served):
 def test_two_members_that_ask_at_once_are_answered_one_by_one(served):
     both = [call("bot", task="One"), call("bot", task="Two")]
     lead = agent_of(both, "Tidied.", tools=[_asking_agent().as_tool()], name="lead")
-    caller = served(lead, approvals="wait", request_timeout=0.5)
+    caller = served(lead, approvals="wait", request_timeout=5)
     with caller.streaming() as frames:
         one, two = _asked(frames), _asked(frames)
         assert len(caller.http.get("/approvals").json()["approvals"]) == 2

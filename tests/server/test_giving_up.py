@@ -73,7 +73,7 @@ def test_a_run_that_does_not_end_gives_its_place_and_its_conversation_back(
 ):
     from notebook_agents.server import ServerConfig
 
-    config = ServerConfig(port=0, request_timeout=0.2, max_concurrent_runs=1)
+    config = ServerConfig(port=0, request_timeout=0.5, max_concurrent_runs=1)
     server = serve(make(), config=config, store=store)
     caller = caller_of(server)
     answers = [caller.chat(conversation_id="c") for _ in statuses]
@@ -87,7 +87,7 @@ def test_a_run_that_does_not_end_gives_its_place_and_its_conversation_back(
 
 
 def test_a_stream_of_a_run_that_does_not_end_has_a_last_event(served):
-    caller = served(Agent(Stubborn(), name="bot"), request_timeout=0.2)
+    caller = served(Agent(Stubborn(), name="bot"), request_timeout=0.5)
     assert kinds(caller.stream()) == ["error"]
 
 
