@@ -78,6 +78,8 @@ class Reply:
 
     status: str = ""
     texts: list[str] = field(default_factory=list)
+    printed: str = ""
+    """What it wrote to its standard output; warnings are not among it."""
     prompts: list[str] = field(default_factory=list)
     next_inputs: list[str] = field(default_factory=list)
     """The cells that it proposes to put below."""
@@ -190,6 +192,8 @@ class Cell:
             self._missing.discard("idle")
         elif kind == "stream":
             self._show(content["text"], goes_on=self._is_stream)
+            if content["name"] == "stdout":
+                self.reply.printed += content["text"]
         elif kind == "error":
             self._show("\n".join(content["traceback"]))
         elif VIEW in content.get("data", ()):

@@ -231,7 +231,7 @@ def test_a_tab_that_is_closed_holds_the_kernel_no_longer_than_the_question(
         tab.follow(lambda: cell.shows(what))
     with front_end_of(kernel.manager) as other:
         reply = other.run("print('here I am', log)")
-    assert reply.text.strip() == "here I am []"
+    assert reply.printed.strip() == "here I am []"
     assert reply.seconds["end"] < 15
 
 
@@ -311,7 +311,7 @@ def test_stop_ends_an_async_tool_that_blocks_the_kernels_loop(kernel):
     reply = kernel.lab.run(code, stop_at="started")
     assert reply.seconds["end"] < 15
     assert "KeyboardInterrupt: the run was stopped." in reply.text
-    assert kernel.lab.run("print(6 * 7)").text.strip() == "42"
+    assert kernel.lab.run("print(6 * 7)").printed.strip() == "42"
 
 
 # ------------------------------------------------------------- several at once
@@ -367,8 +367,8 @@ def test_cells_behind_a_question_wait_and_keep_their_order(kernel, way):
     assert not any(cell.is_done for cell in (asking, *behind))
     asking.click("allow")
     replies = [front_end.finish(cell) for cell in (asking, *behind)]
-    assert replies[1].text.strip() == "['deleted 1', 1]"
-    assert replies[2].text.strip() == "['deleted 1', 1, 2]"
+    assert replies[1].printed.strip() == "['deleted 1', 1]"
+    assert replies[2].printed.strip() == "['deleted 1', 1, 2]"
 
 
 # -------------------------------------------------------------------- the end

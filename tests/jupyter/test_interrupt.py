@@ -92,7 +92,7 @@ def test_a_tool_that_blocks_the_agents_loop_does_not_hold_the_next_cell(front_en
     )
     began = time.monotonic()
     assert front_end.run("agent.run_sync('x')", stop_at="started").status == "error"
-    assert front_end.run("print(bot('the next').run_sync('x'))").text.strip() == (
+    assert front_end.run("print(bot('the next').run_sync('x'))").printed.strip() == (
         "the next"
     )
     assert time.monotonic() - began < 15
@@ -141,6 +141,6 @@ def test_stop_ends_every_wait_for_a_loop_that_is_busy(front_end, way):
     front_end.interrupt()
     assert front_end.finish(cell, 10).status == "error"
     assert time.monotonic() - began < 6
-    assert front_end.run("print(bot('the next').run_sync('x'))").text.strip() == (
+    assert front_end.run("print(bot('the next').run_sync('x'))").printed.strip() == (
         "the next"
     )

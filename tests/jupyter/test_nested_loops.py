@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.jupyter.cells import SETUP
-from tests.jupyter.front_end import FrontEnd, Reply, front_end_of, running_kernel
+from tests.jupyter.front_end import FrontEnd, front_end_of, running_kernel
 from tests.jupyter.kernels import NEWEST, OLDER
 
 # The first of them installs the older kernels.
@@ -77,11 +77,6 @@ TOLD = {
 STOPPED = "KeyboardInterrupt: the run was stopped."
 
 
-def lines_of(reply: Reply) -> set[str]:
-    """Give what a cell printed, beside which Python may warn of what Stop ended."""
-    return set(reply.text.splitlines())
-
-
 @dataclass
 class Notebook:
     """A kernel in which loops may be nested."""
@@ -128,7 +123,7 @@ def test_it_warns_of_what_loses_messages(notebook):
 def test_tools_that_run_a_loop_give_their_results(notebook, way):
     notebook.front_end.run("agent = looping(RUN, 'the answer')")
     reply = notebook.front_end.run(TOLD[way])
-    assert reply.text.strip() == "['2', '3', '4']"
+    assert reply.printed == "['2', '3', '4']\n"
 
 
 @pytest.mark.parametrize("way", TOLD)
@@ -136,7 +131,7 @@ def test_a_click_is_heard(notebook, way):
     notebook.front_end.run("agent = looping([*RUN, call('delete', n=1)], 'the answer')")
     reply = notebook.front_end.run(TOLD[way], click="allow")
     assert reply.prompts == []
-    assert "['2', '3', '4', 'deleted 1']" in reply.text
+    assert "['2', '3', '4', 'deleted 1']" in reply.printed
 
 
 @pytest.mark.parametrize("way", TOLD)
@@ -145,7 +140,7 @@ def test_stop_ends_a_nested_loop(notebook, way):
     reply = notebook.front_end.run(TOLD[way], stop_at="started")
     assert STOPPED in reply.text
     assert reply.seconds["end"] < 10
-    assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
+    assert notebook.front_end.run("print(6 * 7)").printed == "42\n"
 
 
 @pytest.mark.parametrize("way", TOLD)
@@ -155,13 +150,13 @@ def test_stop_in_a_nested_loop_leaves_the_tasks_of_others_alone(notebook, way):
     notebook.front_end.run(begun + "others = asyncio.create_task(tick())")
     reply = notebook.front_end.run(TOLD[way], stop_at="started")
     assert STOPPED in reply.text
-    assert "True" in lines_of(notebook.front_end.run("print(others.cancel())"))
+    assert notebook.front_end.run("print(others.cancel())").printed == "True\n"
 
 
 def test_an_answer_streams(notebook):
     notebook.front_end.run("agent = looping(RUN, 'the answer')")
     code = "async for text in agent.stream('x'): print(text, end='', flush=True)"
-    assert notebook.front_end.run(code).text.replace("\n", "") == "the answer"
+    assert notebook.front_end.run(code).printed == "the answer"
 
 
 def test_an_agent_can_be_served(notebook):
@@ -179,7 +174,7 @@ server.stop()
 print(server.is_running)
 """
     reply = notebook.front_end.run(code)
-    assert {"hello the answer", "False"} <= lines_of(reply)
+    assert reply.printed == "hello the answer\nFalse\n"
 
 
 def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
@@ -191,7 +186,7 @@ def test_an_agent_that_a_cell_runs_in_a_nested_loop_asks_and_stops(notebook):
     reply = notebook.front_end.run(code, has_card=True, stop_at="[card]")
     assert reply.status == "error"
     assert reply.seconds["end"] < 10
-    assert "42" in lines_of(notebook.front_end.run("print(6 * 7)"))
+    assert notebook.front_end.run("print(6 * 7)").printed == "42\n"
 
 
 def test_nothing_is_patched_unless_it_is_asked_for(kernel_name):
@@ -199,7 +194,7 @@ def test_nothing_is_patched_unless_it_is_asked_for(kernel_name):
         front_end.run(SETUP + MORE)
         told = front_end.run("print(*told(looping(RUN, '.').run_sync('x')), sep='\\n')")
         modules = "print(asyncio.run.__module__, hasattr(asyncio, '_nest_patched'))"
-        assert front_end.run(modules).text.strip() == "asyncio.runners False"
+        assert front_end.run(modules).printed.strip() == "asyncio.runners False"
     lines = told.text.splitlines()
     ways = [line.partition(" (")[2] for line in lines if "failed" in line]
     allow = "call notebook_agents.allow_nested_loops() first)"
