@@ -268,12 +268,18 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         self._looks.is_answer_on_screen = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        answer = self.answer
+        bundle = {"text/plain": self.answer}
+        # What shows Markdown may run and fetch what stands in it, so the front end
+        # makes that of a model harmless first.
+        for front_end in front_ends():
+            bundle["text/markdown"] = front_end.markdown(self._as_markdown())
+        return bundle
+
+    def _as_markdown(self) -> str:
         if self.output is None or isinstance(self.output, str):
-            return {"text/plain": answer, "text/markdown": answer}
-        shown = laid_out(answer)
-        code = f"```json\n{shown}\n```" if shown != answer else answer
-        return {"text/plain": answer, "text/markdown": code}
+            return self.answer
+        shown = laid_out(self.answer)
+        return f"```json\n{shown}\n```" if shown != self.answer else shown
 
 
 _KEYS = (

@@ -84,6 +84,17 @@ def test_a_notebook_shows_markdown(result):
     }
 
 
+def test_what_a_notebook_shows_runs_and_fetches_nothing():
+    text = "$5 or $6 <script>x</script> ![a](http://localhost/b.png)"
+    bundle = Agent(ScriptedProvider([text])).run_sync("hi")._repr_mimebundle_()
+    assert bundle["text/plain"] == text
+    shown = bundle["text/markdown"]
+    assert "<script" not in shown
+    assert "![" not in shown
+    assert "[a](http://localhost/b.png)" in shown
+    assert "$" not in shown
+
+
 def test_a_cell_that_streamed_the_answer_does_not_show_it_twice(result):
     """Design, section 17."""
     mark_displayed(result)

@@ -188,6 +188,12 @@ class JupyterHost:
 
         return ToolForm(definition, self._tried)
 
+    def markdown(self, text: str) -> str:
+        """Give the Markdown that a model wrote as it may be shown."""
+        from notebook_agents.jupyter.markdown import safe_markdown
+
+        return safe_markdown(text)
+
     def export(self, result: AgentResult[Any], path: Path) -> None:
         """Write a run into a file, whose name says in which form."""
         from notebook_agents.jupyter.exporting import export
