@@ -17,6 +17,7 @@ from notebook_agents.errors import (
 from notebook_agents.providers._transport import TransportError, Trouble
 
 __all__ = [
+    "KEY_SHAPES",
     "REDACTED",
     "Failure",
     "ServiceFacts",
@@ -28,6 +29,11 @@ __all__ = [
 ]
 
 REDACTED = "[redacted]"
+KEY_SHAPES = (
+    r"\bsk-[\w-]{8,}|\b[pr]k-[\w-]{16,}|\bAIza[\w-]{30,}|\bhf_\w{20,}|\bgsk_\w{20,}"
+    r"|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bAKIA[A-Z0-9]{12,}"
+)
+"""Regular expression of what the keys of well-known services look like."""
 MOST_DETAIL = 500
 """Characters of the service's own words that an error repeats."""
 SHORTEST_SECRET = 4

@@ -8,18 +8,19 @@ import re
 import traceback
 from collections.abc import Iterable, Iterator
 
+from notebook_agents.providers._failures import KEY_SHAPES, REDACTED
+
 __all__ = ["Redaction", "logger", "redacted_logs"]
 
 logger = logging.getLogger("notebook_agents.server")
 
-REDACTED = "[redacted]"
 SHORTEST = 4  # characters: anything shorter is part of many words
 OURS = "notebook_agents"
 # A filter sees only what is logged to the very logger it hangs on.
 UVICORN = ("uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _LOOKS_LIKE_A_KEY = re.compile(
-    r"(?i)(?P<before>\b(?:bearer|token|basic)\s+|[?&](?:token|key|api_key)=)[\w.~+/=-]{8,}"
-    r"|\bsk-[\w-]{8,}"
+    r"(?P<before>(?i:\b(?:bearer|token|basic)\s+|[?&](?:token|key|api_key)=))[\w.~+/=-]{8,}"
+    rf"|{KEY_SHAPES}"
 )
 
 
@@ -66,10 +67,14 @@ class Redaction(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite a record that holds a key; let every record through."""
-        message = record.getMessage()
-        clean = self.redact(message)
-        if clean != message:
-            record.msg, record.args = clean, ()
+        try:
+            message = record.getMessage()
+        except Exception:  # noqa: BLE001 - as logging itself, which shows it all
+            record.msg, record.args = self.redact(_without_arguments(record)), ()
+        else:
+            clean = self.redact(message)
+            if clean != message:
+                record.msg, record.args = clean, ()
         if record.exc_info and record.exc_info[1] is not None:
             text = "".join(traceback.format_exception(record.exc_info[1])).rstrip()
             clean = self.redact(text)
@@ -79,11 +84,18 @@ class Redaction(logging.Filter):
         return True
 
 
+def _without_arguments(record: logging.LogRecord) -> str:
+    """Say that a call of a logger was wrong; its arguments may be secret."""
+    template = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
+    return f"{template} (its arguments do not fit)"
+
+
 class _Guard(logging.Handler):
     """Redact what any logger of this package sends up, before others see it.
 
     It stands at the package's logger, where the records of all loggers below
-    pass on their way to the handlers of the process.
+    pass on their way to the handlers of the process: also of those that are
+    made when the server runs already, and so have no filter.
     """
 
     def __init__(self) -> None:
@@ -123,10 +135,8 @@ def redacted_logs(secrets: Iterable[str]) -> Iterator[None]:
         Nothing.
     """
     redaction = Redaction(secrets)
-    loggers, ours = (
-        [logging.getLogger(name) for name in UVICORN],
-        logging.getLogger(OURS),
-    )
+    ours = logging.getLogger(OURS)
+    loggers = [*map(logging.getLogger, UVICORN), *_all_below(ours)]
     for each in loggers:
         each.addFilter(redaction)
     _guard.redactions.append(redaction)
@@ -140,3 +150,11 @@ def redacted_logs(secrets: Iterable[str]) -> Iterator[None]:
         _guard.redactions.remove(redaction)
         if not _guard.redactions:
             ours.removeHandler(_guard)
+
+
+def _all_below(top: logging.Logger) -> Iterator[logging.Logger]:
+    """Give a logger and those below it; each may have handlers of its own."""
+    yield top
+    for name, each in list(top.manager.loggerDict.items()):
+        if name.startswith(f"{top.name}.") and isinstance(each, logging.Logger):
+            yield each

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from notebook_agents.providers._failures import REDACTED, redact
+from notebook_agents.providers._failures import KEY_SHAPES, REDACTED, redact
 from notebook_agents.providers._http_options import secrets_in
 from notebook_agents.settings import get_settings
 
@@ -22,9 +22,7 @@ _SECRET_FIELD = re.compile(
     r"|secret|passw|authorization|credential"
 )
 _LOOKS_LIKE_A_KEY = re.compile(
-    r"\b(sk|pk|rk)-[\w-]{16,}|\bAIza[\w-]{30,}|\bhf_\w{20,}|\bgsk_\w{20,}"
-    r"|\bgh[pousr]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bAKIA[A-Z0-9]{12,}"
-    r"|(?i:\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}"
+    KEY_SHAPES + r"|(?i:\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}"
 )
 
 

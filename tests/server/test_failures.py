@@ -138,3 +138,29 @@ def test_a_key_is_taken_out_of_messages_arguments_and_tracebacks():
         "[redacted], Bearer [redacted], [redacted], /x?token=[redacted]&a=abc"
     )
     assert "ValueError" in text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-abcdefgh12345678",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+        "hf_abcdefghijklmnopqrstuvwxyz",
+        "gsk_abcdefghijklmnopqrstuvwx",
+        "ghp_abcdefghijklmnopqrstuvwx",
+        "TOKEN abcdefgh",
+    ],
+)
+def test_what_looks_like_a_key_is_taken_out_of_logs(key):
+    assert key.split()[-1] not in Redaction(()).redact(f"it was {key}.")
+
+
+@pytest.mark.parametrize(
+    ("template", "args"), [("%s: %s %s", ("known-secret",)), (("known-secret",), (1,))]
+)
+def test_a_wrong_call_of_a_logger_does_no_harm_and_tells_no_secret(template, args):
+    """Logging swallows the error, too, but prints the arguments."""
+    record = logging.LogRecord("x", 40, "p", 1, template, args, None)
+    assert Redaction(["known-secret"]).filter(record)
+    assert "known-secret" not in record.getMessage()
+    assert "(its arguments do not fit)" in record.getMessage()

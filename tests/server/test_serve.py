@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import shutil
@@ -235,6 +236,22 @@ def test_the_token_is_in_no_log_of_any_part_of_the_package(caplog, capsys):
     assert capsys.readouterr().err == "now [redacted]\n"
     server.stop()
     assert logging.getLogger("notebook_agents").handlers == []
+
+
+@pytest.mark.parametrize("name", ["notebook_agents.server", "notebook_agents.run"])
+def test_the_token_is_in_no_log_that_somebody_keeps_of_a_single_part(name):
+    kept, own = io.StringIO(), logging.getLogger(name)
+    handler = logging.StreamHandler(kept)
+    own.addHandler(handler)
+    try:
+        server = serve(agent_of())
+        own.error("it is %s", server.token)
+        server.stop()
+    finally:
+        own.removeHandler(handler)
+    assert server.token not in kept.getvalue()
+    assert "it is [redacted]" in kept.getvalue()
+    assert own.filters == []
 
 
 def test_the_web_server_says_nothing_that_the_process_does_not_want_to_hear(caplog):
