@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterable, Callable
 from typing import Any, TypeVar
 
@@ -10,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
+from notebook_agents import checks
 from notebook_agents.server.branding import Pages
 from notebook_agents.server.endpoints import endpoint_of, is_json, said, signature_of
 from notebook_agents.server.text_stream import (
@@ -95,8 +95,11 @@ class AgentAPI(FastAPI):
         sse_heartbeat_seconds: float | None = None,
         **settings: Any,
     ) -> None:
-        self._sse_chunk_size = _checked_size(sse_chunk_size)
-        self._sse_heartbeat_seconds = _checked_seconds(sse_heartbeat_seconds)
+        checks.whole("sse_chunk_size", sse_chunk_size, least=1)
+        if sse_heartbeat_seconds is not None:
+            checks.seconds("sse_heartbeat_seconds", sse_heartbeat_seconds)
+        self._sse_chunk_size = sse_chunk_size
+        self._sse_heartbeat_seconds = sse_heartbeat_seconds
         super().__init__(
             title=title,
             description=description,
@@ -211,23 +214,3 @@ class AgentAPI(FastAPI):
 
 async def _failed(_request: Request, error: Exception) -> Response:
     return failure_response(error)
-
-
-def _checked_size(size: Any) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size <= 0:
-        message = f"sse_chunk_size is a number of characters above 0, not {size!r}."
-        raise ValueError(message)
-    return size
-
-
-def _checked_seconds(seconds: Any) -> float | None:
-    if seconds is None:
-        return None
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not math.isfinite(seconds) or seconds <= 0:
-        message = (
-            "sse_heartbeat_seconds is a finite number of seconds above 0, or None, "
-            f"not {seconds!r}."
-        )
-        raise ValueError(message)
-    return float(seconds)

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from notebook_agents import checks
 from notebook_agents.errors import (
     AgentConfigurationError,
     AgentProviderError,
@@ -69,6 +70,8 @@ def sse_response(
     ------
     TypeError
         If it is not an async iterable.
+    ValueError
+        If one of the settings cannot be right.
 
     Examples
     --------
@@ -90,6 +93,9 @@ def sse_response(
     if not hasattr(stream, "__aiter__"):
         message = f"A stream is an async iterable, not a {type(stream).__name__}."
         raise TypeError(message)
+    checks.whole("chunk_size", chunk_size, least=1)
+    if heartbeat_seconds is not None:
+        checks.seconds("heartbeat_seconds", heartbeat_seconds)
     return TextStreamResponse(
         stream,
         chunk_size=chunk_size,

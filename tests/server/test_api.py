@@ -632,6 +632,27 @@ def test_what_is_no_stream_is_refused():
         sse_response({})
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("chunk_size", 0),
+        ("chunk_size", -1),
+        ("chunk_size", True),
+        ("heartbeat_seconds", 0),
+        ("heartbeat_seconds", -1),
+        ("heartbeat_seconds", float("nan")),
+    ],
+)
+async def test_a_setting_that_cannot_be_right_is_refused_before_a_byte(setting, value):
+    """No pause between heartbeats would be a flood of them."""
+
+    async def texts():
+        yield "a"
+
+    with pytest.raises(ValueError, match=setting):
+        sse_response(texts(), **{setting: value})
+
+
 def test_without_the_extra_its_name_is_told():
     code = (
         "import sys; sys.modules['fastapi'] = None\n"
