@@ -7,6 +7,7 @@ ordinary error response; a later one is an ``error`` event. ``[DONE]`` is last.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, MutableMapping
 from io import IncrementalNewlineDecoder
 from typing import Any
@@ -31,6 +32,7 @@ __all__ = ["ANSWERED", "TextStreamResponse", "failure_response", "sse_response"]
 
 CHUNK_SIZE = 64  # characters
 DONE = "[DONE]"
+_WITHIN_DONE = re.compile(r"(?<=\[)(?=DONE\])")
 # Frames after which others have their turn: a source may never wait by itself.
 BREATH = 64
 _REDACTION = Redaction(())
@@ -283,7 +285,7 @@ def encode_text(text: str, size: int) -> bytes:
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
-    """Cut a text into pieces; an empty one gives none.
+    r"""Cut a text into pieces; an empty one gives none.
 
     Parameters
     ----------
@@ -295,19 +297,16 @@ def pieces(text: str, size: int) -> Iterator[str]:
     Yields
     ------
     str
-        A piece that nobody takes for the end of the stream.
+        A piece that nobody takes for the end of the stream, though they look
+        only at a line of it, or for ``[DONE]`` anywhere.
 
     Examples
     --------
-    >>> list(pieces("Hello", 2)), list(pieces("[DONE]", 64))
-    (['He', 'll', 'o'], ['[', 'DONE]'])
+    >>> list(pieces("Hello", 2)), list(pieces("Say\n[DONE]", 64))
+    (['He', 'll', 'o'], ['Say\n[', 'DONE]'])
     """
     for start in range(0, len(text), size):
-        piece = text[start : start + size]
-        if piece == DONE:
-            yield piece[:1]
-            piece = piece[1:]
-        yield piece
+        yield from _WITHIN_DONE.split(text[start : start + size])
 
 
 async def _departure(receive: Receive) -> None:
