@@ -12,7 +12,7 @@ from typing import Literal
 
 from notebook_agents.approval import PendingApproval
 from notebook_agents.errors import GuardrailBlockedError, RunCancelledError
-from notebook_agents.events import ErrorEvent, Event, ToolErrorEvent
+from notebook_agents.events import ErrorEvent, Event, RetryEvent, ToolErrorEvent
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.results import AgentResult
 from notebook_agents.run import Run
@@ -239,19 +239,23 @@ class ServedRun:
     async def _settle(self, run: Run, limit: float) -> None:
         events = run.recorded
         for event in events:
-            if isinstance(event, ToolErrorEvent) and event.reason == RAISED:
-                logger.warning(
-                    "tool %s failed in run %s\n%s",
-                    event.tool,
-                    self.run.id,
-                    event.detail,
-                )
+            self._log(event)
         try:
             result = await _result_of(run)
         except Exception as error:  # noqa: BLE001 - told to whoever asks
             self.failure = self._failed(error, limit)
         else:
             self.response = response_of(result, self.order, events)
+
+    def _log(self, event: Event) -> None:
+        """Keep the words that a client does not get."""
+        run = self.run.id
+        if isinstance(event, ToolErrorEvent) and event.reason == RAISED:
+            logger.warning(
+                "tool %s failed in run %s\n%s", event.tool, run, event.detail
+            )
+        elif isinstance(event, RetryEvent):
+            logger.info("retry in run %s: %s", run, event.reason)
 
     def _failed(self, error: Exception, limit: float) -> Failure:
         if isinstance(error, RunCancelledError) and self.ended_by == "timeout":

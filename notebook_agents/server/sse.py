@@ -24,6 +24,7 @@ from notebook_agents.events import (
     ApprovalRequestedEvent,
     Event,
     ObservationEvent,
+    RetryEvent,
     ThoughtEvent,
     TokenEvent,
     ToolErrorEvent,
@@ -35,6 +36,7 @@ __all__ = ["EventStreamResponse", "encode_event", "intermediate"]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Show = Callable[[Any], tuple[str, str, dict[str, Any]]]
 
+ASKED_AGAIN = "The model service is waited for, or asked again."
 HEARTBEAT = b": keepalive\n\n"
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 # Line ends to readers that use Python's splitlines, though not to the standard.
@@ -181,6 +183,17 @@ def _shown_tool_error(event: ToolErrorEvent) -> tuple[str, str, dict[str, Any]]:
     return "tool_error", event.tool, data
 
 
+def _shown_retry(event: RetryEvent) -> tuple[str, str, dict[str, Any]]:
+    # The words of the event name services, models and what is wrong with them.
+    data = {
+        "attempt": event.attempt,
+        "wait_s": event.wait_s,
+        "reason": ASKED_AGAIN,
+        "discard_partial": event.discard_partial,
+    }
+    return "retry", "", data
+
+
 def _shown_request(event: ApprovalRequestedEvent) -> tuple[str, str, dict[str, Any]]:
     data = {
         "agent": event.agent,
@@ -196,6 +209,7 @@ _SHOWN: Mapping[type[Event], Show] = {
     ActionEvent: _shown_action,
     ApprovalRequestedEvent: _shown_request,
     ObservationEvent: _shown_observation,
+    RetryEvent: _shown_retry,
     ThoughtEvent: _shown_thought,
     ToolErrorEvent: _shown_tool_error,
 }

@@ -7,11 +7,19 @@ import logging
 
 import pytest
 
-from notebook_agents import AgentConfigurationError, AgentProviderError, call
+from notebook_agents import (
+    Agent,
+    AgentConfigurationError,
+    AgentProviderError,
+    ScriptedProvider,
+    call,
+)
 from notebook_agents.errors import ProviderAuthError, ProviderTimeoutError
 from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.providers import FallbackProvider
 from notebook_agents.server import serve
 from notebook_agents.server.logs import Redaction
+from notebook_agents.server.sse import ASKED_AGAIN
 from tests.server.support import Gate, agent_of, holding, kinds
 
 SECRET = "hunter2 at postgres://u:p@h"
@@ -57,8 +65,6 @@ def test_an_error_of_the_agent_has_its_status_and_keeps_its_words(
 
 def test_a_missing_key_is_told_before_a_stream_begins(served):
     """Requirements, W2: not an empty stream."""
-    from notebook_agents import Agent
-
     caller = served(Agent("openai:gpt-x", name="bot"))
     response = caller.http.post("/chat/stream", json={"message": "Hi"})
     assert response.status_code == 500
@@ -76,6 +82,24 @@ def test_the_words_of_a_raising_tool_reach_the_log_and_not_the_client(served, ca
     assert SECRET not in json.dumps([frame.data for frame in frames])
     assert frames[1].data["data"]["error"] == "ValueError"
     assert frames[-1].data["errors"] == ["look_up: ValueError"]
+    assert SECRET in caplog.text
+
+
+def test_the_words_of_a_retry_reach_the_log_and_not_the_client(served, caplog):
+    caplog.set_level(logging.INFO, "notebook_agents.server")
+    first = ScriptedProvider([AgentProviderError(SECRET)])
+    second = ScriptedProvider(["Hello!"])
+    caller = served(Agent(FallbackProvider([first, second])))
+    frames = caller.stream()
+    assert kinds(frames) == ["retry", "done"]
+    assert frames[0].data["data"] == {
+        "step": 1,
+        "attempt": 1,
+        "wait_s": 0.0,
+        "reason": ASKED_AGAIN,
+        "discard_partial": False,
+    }
+    assert SECRET not in json.dumps([frame.data for frame in frames])
     assert SECRET in caplog.text
 
 
