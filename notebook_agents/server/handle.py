@@ -218,7 +218,7 @@ class ServerHandle:
             before.halt()
             try:
                 server.launch(port=port)
-            except OSError:
+            except BaseException:
                 before.launch(port=port)
                 raise
         else:

@@ -245,6 +245,8 @@ class AgentServer:
                 _listeners.add(listener)
                 self._run(listener)
             except BaseException:
+                # Also a Stop while it comes up: nobody would know of the thread.
+                listener.ask_to_exit()
                 self._listener = None
                 raise
             atexit.register(self.halt)
@@ -316,7 +318,6 @@ class AgentServer:
         is_up = listener.is_settled.wait(START_SECONDS)
         if is_up and self.is_running:
             return
-        listener.ask_to_exit()
         if is_up:
             listener.close()
         cause = self._error if is_up else "it took too long"

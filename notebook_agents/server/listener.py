@@ -106,6 +106,8 @@ class Listener(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept, and say so."""
+        if self.should_exit:  # given up meanwhile: its socket has no port any more
+            return
         await super().startup(sockets)
         self.is_settled.set()
 

@@ -18,7 +18,8 @@ import pytest
 from notebook_agents import AgentConfigurationError, call, tool
 from notebook_agents.errors import MissingExtraError, ServerStartError
 from notebook_agents.server import AgentServer, ServerConfig, lifecycle, serve
-from tests.server.support import Gate, agent_of, holding, kinds
+from notebook_agents.server.listener import Listener
+from tests.server.support import TIMEOUT, Gate, agent_of, holding, kinds
 
 
 @contextmanager
@@ -365,6 +366,57 @@ def test_a_start_that_takes_too_long_is_given_up(monkeypatch):
         server.launch()
     server.halt()
     assert not server.is_running
+
+
+@contextmanager
+def _a_stop_while_it_starts() -> Iterator[list[threading.Thread]]:
+    """Press Stop while the next server comes up."""
+    started: list[threading.Thread] = []
+    goes_on = threading.Event()
+    startup = Listener.startup
+
+    async def interrupted(self, sockets=None):
+        Listener.startup = startup
+        started.append(threading.current_thread())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        goes_on.wait(TIMEOUT)
+        await startup(self, sockets)
+
+    Listener.startup = interrupted
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield started
+    finally:
+        Listener.startup = startup
+        goes_on.set()
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="no signals for threads")
+
+
+@posix
+def test_a_start_that_is_stopped_leaves_no_server_that_nobody_knows(caller_of):
+    with _a_stop_while_it_starts() as started:
+        serve(agent_of())
+    for thread in started:
+        thread.join(TIMEOUT)
+        assert not thread.is_alive()
+    assert len(started) == 1
+    assert caller_of(serve(agent_of("Hello!"))).chat().json()["response"] == "Hello!"
+
+
+@posix
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 - with a key
+def test_a_change_that_is_stopped_leaves_the_server_as_it_was(caller_of, host):
+    server = serve(agent_of("Hello!"))
+    url = server.url
+    with _a_stop_while_it_starts() as started:
+        serve(agent_of(), host=host, config=ServerConfig(port=0, title="Renamed"))
+    for thread in started:
+        thread.join(TIMEOUT)
+        assert not thread.is_alive()
+    assert (server.is_running, server.url) == (True, url)
+    assert caller_of(server).chat().json()["response"] == "Hello!"
 
 
 def lifecycle_of(caller):
