@@ -17,7 +17,7 @@ from notebook_agents.history.budget import HistoryBudget, budget_of
 from notebook_agents.history.pipeline import History, Processor, checked_processors
 from notebook_agents.ledger import Ledger
 from notebook_agents.memory.conversation import Conversation
-from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.in_memory import UnaskedSession
 from notebook_agents.messages import to_dicts
 from notebook_agents.model_choice import ModelChoice
 from notebook_agents.options import (
@@ -206,9 +206,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         self.agent_id = agent_id or name
         self.system_prompt = system_prompt
         # Not "or": a memory of somebody else's may be false while it is empty.
-        self.memory: MemoryBackend = (
-            InMemoryStore().session() if memory is None else memory
-        )
+        self.memory: MemoryBackend = UnaskedSession() if memory is None else memory
         self.tool_calling = agent_checks.checked_tool_calling(tool_calling)
         self.tools: dict[str, ToolDefinition] = _collected(tools)
         ApprovalPolicy.of(policy)  # refused now, not at the first question

@@ -17,6 +17,7 @@ from notebook_agents.memory.listing import (
 )
 from notebook_agents.memory.record import from_record, to_record, turn_of, unshared
 from notebook_agents.memory.scope import MemoryScope
+from notebook_agents.memory.session import MemorySession
 from notebook_agents.memory.store import MemoryStore, new_turn_key
 from notebook_agents.messages import Message
 
@@ -235,3 +236,13 @@ class InMemoryStore(MemoryStore):
         )
         kept.updated_at = max(now, kept.updated_at)
         return kept
+
+
+class UnaskedSession(MemorySession):
+    """The conversation of an agent that was given no memory.
+
+    Nobody else has its store, and nobody looks into it for what was said.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(InMemoryStore(), MemoryScope())

@@ -17,6 +17,7 @@ from notebook_agents.server.lifecycle import (
     AgentServer,
     checked_agent,
     checked_config,
+    chosen_store,
     store_of,
 )
 from notebook_agents.server.panel import Panel
@@ -65,7 +66,9 @@ def serve(
         What becomes of a call that needs consent. Left out, it waits for a
         decision in an interactive kernel, and is denied elsewhere.
     store : MemoryStore, optional
-        Where conversations are kept; the agent's own store when left out.
+        Where conversations are kept. Left out, it is the store of the memory
+        that the agent was given; a swap to an agent that was given none keeps
+        the store that is there.
 
     Returns
     -------
@@ -110,11 +113,13 @@ def serve(
             approvals=approvals or given.approvals or _default_approvals(),
         )
         if handle is None:
-            handle = ServerHandle(agent, wanted, store or store_of(agent))
+            kept = store_of(agent) if store is None else store
+            handle = ServerHandle(agent, wanted, kept)
             handle._start()  # noqa: SLF001 - same module
             _handles[agent.name] = handle
         else:
-            handle._change(agent, wanted, store)  # noqa: SLF001 - same module
+            chosen = chosen_store(agent) if store is None else store
+            handle._change(agent, wanted, chosen)  # noqa: SLF001 - same module
         return handle
 
 
@@ -132,7 +137,6 @@ class ServerHandle:
     """
 
     def __init__(self, agent: Agent, config: ServerConfig, store: MemoryStore) -> None:
-        self._store = store
         self._server = AgentServer(agent, config, store=store)
 
     def __repr__(self) -> str:
@@ -207,10 +211,11 @@ class ServerHandle:
         before, port = self._server, self.port
         is_here = self.is_running and wanted.port in {0, port}
         here = replace(wanted, port=self.config.port)
-        if is_here and here == self.config and store in {None, self._store}:
-            before.agent = agent
+        kept = before.store if store is None else store
+        if is_here and here == self.config:
+            before.swap(agent, kept)
             return
-        server = AgentServer(agent, wanted, store=store or self._store)
+        server = AgentServer(agent, wanted, store=kept)
         server.prepare()
         if is_here and wanted.host != self.config.host:
             # Two addresses that share a port may overlap: first the one, then
@@ -223,7 +228,7 @@ class ServerHandle:
                 raise
         else:
             server.launch(successor_of=before if is_here else None)
-        self._server, self._store = server, store or self._store
+        self._server = server
         before.halt()
 
     def _panel(self) -> Panel:

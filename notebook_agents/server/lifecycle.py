@@ -20,7 +20,7 @@ from notebook_agents._optional import require
 from notebook_agents.agent import Agent
 from notebook_agents.checks import shown
 from notebook_agents.errors import NotebookAgentsError, ServerStartError
-from notebook_agents.memory.in_memory import InMemoryStore
+from notebook_agents.memory.in_memory import InMemoryStore, UnaskedSession
 from notebook_agents.memory.store import MemorySession, MemoryStore, checked_store
 from notebook_agents.server.addresses import is_everywhere, seen_by_others, to_url
 from notebook_agents.server.config import ServerConfig
@@ -79,6 +79,14 @@ def store_of(agent: Agent) -> MemoryStore:
     """Give the store of an agent's own conversation, or one in this process."""
     memory = agent.memory
     return memory.store if isinstance(memory, MemorySession) else InMemoryStore()
+
+
+def chosen_store(agent: Agent) -> MemoryStore | None:
+    """Give the store of the memory that an agent was given, if it was given one."""
+    memory = agent.memory
+    if isinstance(memory, UnaskedSession) or not isinstance(memory, MemorySession):
+        return None
+    return memory.store
 
 
 @by_name
@@ -143,6 +151,20 @@ class AgentServer:
         self._agent = checked_agent(agent)
         if self._service is not None:
             self._service.agent = agent
+
+    @property
+    def store(self) -> MemoryStore:
+        """Where conversations are kept."""
+        return self._store
+
+    def swap(self, agent: Agent, store: MemoryStore) -> None:
+        """Answer with another agent, and keep conversations in another store.
+
+        Turns that go on keep theirs.
+        """
+        self.agent, self._store = agent, store
+        if self._service is not None:
+            self._service.store = store
 
     @property
     def app(self) -> FastAPI:

@@ -28,8 +28,8 @@ class Service:
     Parameters
     ----------
     agent : Agent
-        Who answers; setting the attribute swaps it, and runs that go on keep
-        theirs.
+        Who answers; setting the attribute swaps it, as it does with the store,
+        and runs that go on keep theirs.
     config : ServerConfig
         How it is served.
     store : MemoryStore
@@ -38,6 +38,7 @@ class Service:
 
     def __init__(self, agent: Agent, config: ServerConfig, store: MemoryStore) -> None:
         self.agent = agent
+        self.store = store
         self.config = config
         self.credentials = Credentials(config)
         self.runs = Runs(
@@ -46,7 +47,6 @@ class Service:
             most=config.max_concurrent_runs,
             most_waiting=config.max_waiting_runs,
         )
-        self._store = store
         self._began = time.monotonic()
         self._approver: Approver = NobodyApprover(FLAG)
         if config.approvals == "wait":
@@ -154,7 +154,7 @@ class Service:
         raise Refusal(404, "NotFound", "There is no such approval.")
 
     def _begin(self, order: Order) -> Run:
-        memory = self._store.session(order.scope)
+        memory = self.store.session(order.scope)
         return self.agent.start(order.message, memory=memory, approver=self._approver)
 
 

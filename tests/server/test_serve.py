@@ -126,6 +126,46 @@ def test_another_store_is_taken_over(caller_of):
     assert caller.chat(conversation_id="c").json()["turn_number"] == 1
 
 
+def test_the_store_of_the_memory_of_the_new_agent_is_taken_over(caller_of):
+    server = serve(agent_of("One."))
+    caller_of(server).chat(conversation_id="c")
+    url, store = server.url, InMemoryStore()
+    agent = agent_of("Two.", memory=store.session(user_id="ada"))
+    assert serve(agent).url == url
+    assert caller_of(server).chat(conversation_id="c").json()["turn_number"] == 1
+    assert len(store.list_conversations()) == 1
+    serve(agent_of("Three."))  # chose none, so the conversation goes on
+    assert caller_of(server).chat(conversation_id="c").json()["turn_number"] == 2
+    server.stop()
+    serve(agent_of("Four."))
+    assert caller_of(server).chat(conversation_id="c").json()["turn_number"] == 3
+
+
+def test_a_turn_that_goes_on_is_kept_where_it_began(caller_of):
+    gate, before, after = Gate(), InMemoryStore(), InMemoryStore()
+    caller = caller_of(serve(holding(gate), store=before))
+    with caller.streaming() as frames:
+        next(frames)
+        serve(agent_of("New."), store=after)
+        gate.opened.set()
+        assert kinds(list(frames))[-1] == "done"
+    assert (len(before.list_conversations()), after.list_conversations()) == (1, [])
+
+
+def test_a_store_may_be_what_python_cannot_hash_or_takes_for_false(caller_of):
+    class Store(InMemoryStore):
+        __hash__ = None
+
+        def __len__(self):
+            return 0
+
+    store = Store()
+    for answer in ("One.", "Two."):
+        caller = caller_of(serve(agent_of(answer), store=store))
+        assert caller.chat(conversation_id="c").json()["response"] == answer
+    assert len(store.list_conversations()) == 1
+
+
 def test_a_stopped_server_is_served_again_with_its_token(caller_of):
     server = serve(agent_of())
     token = server.token
