@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
+from notebook_agents.server.connection import departure
 from notebook_agents.server.failures import Failure, Refusal, report, timed_out
 from notebook_agents.server.schemas import (
     ApprovalView,
@@ -245,7 +246,7 @@ async def _first(
     work: asyncio.Task[Any], request: Request, seconds: float
 ) -> Literal["done", "gone", "late"]:
     """Wait for some work, while the client is there and time is not up."""
-    leaving = asyncio.create_task(_departure(request))
+    leaving = asyncio.create_task(departure(request.receive))
     try:
         done, _ = await asyncio.wait(
             {work, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -368,9 +369,3 @@ def _too_late(service: Service, served: ServedRun | None = None) -> Refusal:
 
 def _client_gone() -> Refusal:
     return Refusal(408, "ClientDisconnected", "The client has gone.")
-
-
-async def _departure(request: Request) -> None:
-    """Await the moment in which the client is gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -11,9 +11,8 @@ References
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from fastapi.responses import StreamingResponse
@@ -29,15 +28,14 @@ from notebook_agents.events import (
     TokenEvent,
     ToolErrorEvent,
 )
+from notebook_agents.server.connection import Line
 from notebook_agents.server.failures import public_text
 
 __all__ = ["EventStreamResponse", "encode_event", "intermediate"]
 
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Show = Callable[[Any], tuple[str, str, dict[str, Any]]]
 
 ASKED_AGAIN = "The model service is waited for, or asked again."
-HEARTBEAT = b": keepalive\n\n"
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 # Line ends to readers that use Python's splitlines, though not to the standard.
 _SPLIT_BY_SOME = [
@@ -260,48 +258,15 @@ class EventStreamResponse(StreamingResponse):
 
     async def stream_response(self, send: Any) -> None:
         """Send the events, with comments in between when it is quiet."""
-        if self._heartbeat is None:
-            await super().stream_response(send)
-            return
-        pulse = _Pulse(send, self._heartbeat)
-        beating = asyncio.create_task(pulse.beat())
-        try:
-            await super().stream_response(pulse.send)
-        finally:
-            beating.cancel()
-
-
-class _Pulse:
-    """A way to send that adds a comment whenever it was quiet for a while."""
-
-    def __init__(self, send: Send, seconds: float) -> None:
-        self._send = send
-        self._seconds = seconds
-        self._lock = asyncio.Lock()
-        self._has_begun = False
-        self._has_ended = False
-        self._loop = asyncio.get_running_loop()
-        self._last = self._loop.time()
-
-    async def send(self, message: MutableMapping[str, Any]) -> None:
-        async with self._lock:
-            await self._send(message)
-            self._has_begun = True
-            self._has_ended = not message.get("more_body", True)
-            self._last = self._loop.time()
-
-    async def beat(self) -> None:
-        while not self._has_ended:
-            await asyncio.sleep(self._last + self._seconds - self._loop.time())
-            async with self._lock:
-                if self._loop.time() < self._last + self._seconds:
-                    continue
-                self._last = self._loop.time()
-                if self._has_begun and not self._has_ended:
-                    await self._send(
-                        {
-                            "type": "http.response.body",
-                            "body": HEARTBEAT,
-                            "more_body": True,
-                        }
-                    )
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        line = Line(send)
+        async with line.beating(self._heartbeat):
+            async for frame in self._frames:
+                await line.send(frame)
+        await line.send(b"", is_last=True)

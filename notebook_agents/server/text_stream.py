@@ -24,9 +24,10 @@ from notebook_agents.errors import (
     AgentProviderError,
     GuardrailBlockedError,
 )
+from notebook_agents.server.connection import Line, departure
 from notebook_agents.server.failures import report
 from notebook_agents.server.logs import Redaction
-from notebook_agents.server.sse import HEARTBEAT, encode_event
+from notebook_agents.server.sse import encode_event
 
 __all__ = ["ANSWERED", "TextStreamResponse", "failure_response", "sse_response"]
 
@@ -162,9 +163,9 @@ class TextStreamResponse(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the end, or until the client has gone."""
-        line = _Line(send, self._first_message(scope))
+        line = Line(send, self._first_message(scope))
         work = asyncio.create_task(self._answer(line))
-        leaving = asyncio.create_task(_departure(receive))
+        leaving = asyncio.create_task(departure(receive))
         try:
             await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -192,20 +193,16 @@ class TextStreamResponse(StreamingResponse):
             "headers": headers,
         }
 
-    async def _answer(self, line: _Line) -> None:
-        beating = None
-        if self._heartbeat is not None:
-            beating = asyncio.create_task(line.beat(self._heartbeat))
+    async def _answer(self, line: Line) -> None:
         try:
-            await self._relay(line)
+            async with line.beating(self._heartbeat):
+                await self._relay(line)
         except ClientDisconnect:
             pass  # some servers tell it when something is sent
         finally:
-            if beating is not None:
-                beating.cancel()
             await self._frames.aclose()
 
-    async def _relay(self, line: _Line) -> None:
+    async def _relay(self, line: Line) -> None:
         try:
             number = 0
             async for frame in self._frames:
@@ -307,51 +304,3 @@ def pieces(text: str, size: int) -> Iterator[str]:
     """
     for start in range(0, len(text), size):
         yield from _WITHIN_DONE.split(text[start : start + size])
-
-
-async def _departure(receive: Receive) -> None:
-    """Await the moment in which the client is gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-class _Line:
-    """The way to a client; the first thing that is sent begins the response."""
-
-    def __init__(self, send: Send, first: MutableMapping[str, Any]) -> None:
-        self.has_begun = False
-        self._has_ended = False
-        self._send = send
-        self._first = first
-        self._lock = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._last = self._loop.time()
-
-    async def send(self, frame: bytes, *, is_last: bool = False) -> None:
-        async with self._lock:
-            await self._put(frame, is_last=is_last)
-
-    async def beat(self, seconds: float) -> None:
-        while True:
-            await asyncio.sleep(self._last + seconds - self._loop.time())
-            async with self._lock:
-                if self._has_ended:
-                    return
-                if self._loop.time() >= self._last + seconds:
-                    try:
-                        await self._put(HEARTBEAT, is_last=False)
-                    except ClientDisconnect:
-                        return
-
-    async def _put(self, frame: bytes, *, is_last: bool) -> None:
-        try:
-            if not self.has_begun:
-                self.has_begun = True
-                await self._send(self._first)
-            self._has_ended = is_last
-            await self._send(
-                {"type": "http.response.body", "body": frame, "more_body": not is_last}
-            )
-        except OSError as error:
-            raise ClientDisconnect from error
-        self._last = self._loop.time()
