@@ -115,16 +115,19 @@ function messenger(model, isAlive) {
 }
 
 // Enter and Space belong to the buttons and all that is typed to the fields,
-// whatever shortcuts JupyterLab has for them. It looks for this mark when a key
-// arrives, just after this listener; Ctrl+S and the like go on working.
+// whatever shortcuts JupyterLab has for them; nor may a letter that is pressed by
+// chance while a button has the focus cut the cell, turn it into text or restart the
+// kernel. JupyterLab looks for this mark when a key arrives, just after this listener;
+// Ctrl+S and the like go on working, and the arrows lead away from the card.
 function keepKeys(card) {
   const mark = "data-lm-suppress-shortcuts";
   const listen = (event) => {
     if (!card.contains(event.target)) return;
     const isPlain = !(event.ctrlKey || event.metaKey || event.altKey);
     const isField = event.target.matches("input, select, textarea");
-    const isPress = !event.shiftKey && (event.key === "Enter" || event.key === " ");
-    event.target.toggleAttribute(mark, isPlain && (isField || isPress));
+    const isPress = event.key === "Enter" && !event.shiftKey;
+    const isText = event.key.length === 1 || event.key === "Delete" || event.key === "Backspace";
+    event.target.toggleAttribute(mark, isPlain && (isField || isPress || isText));
   };
   window.addEventListener("keydown", listen, true);
   return () => window.removeEventListener("keydown", listen, true);

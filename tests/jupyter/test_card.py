@@ -746,6 +746,23 @@ def test_jupyterlab_keeps_its_keys_while_a_card_has_the_focus(lab):
 
 @pytest.mark.browser
 @pytest.mark.timeout(180)
+def test_a_key_that_is_pressed_by_chance_while_a_button_has_the_focus_does_no_harm(lab):
+    """The letters cut, delete, merge or convert a cell, or restart the kernel."""
+    with lab.notebook("card_letters", SETUP, "1 + 1") as notebook:
+        notebook.run(0)
+        notebook.button(0, "Deny").focus()
+        for keys in ("x", "m", "a", "dd", "M", "00", "ii"):
+            notebook.page.keyboard.type(keys)
+            kinds = [cell["cell_type"] for cell in notebook.saved()["cells"]]
+            assert kinds == ["code", "code"]
+            expect(notebook.button(0, "Deny")).to_be_focused()
+            expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
+        notebook.page.keyboard.press("ArrowDown")
+        expect(notebook.button(0, "Deny")).not_to_be_focused()
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(180)
 def test_a_card_of_a_kernel_that_was_restarted_says_so(lab):
     with lab.notebook("card_gone", SETUP) as notebook:
         notebook.run(0)
