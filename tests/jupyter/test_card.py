@@ -753,10 +753,11 @@ def test_a_key_that_is_pressed_by_chance_while_a_button_has_the_focus_does_no_ha
         notebook.button(0, "Deny").focus()
         for keys in ("x", "m", "a", "dd", "M", "00", "ii"):
             notebook.page.keyboard.type(keys)
-            kinds = [cell["cell_type"] for cell in notebook.saved()["cells"]]
-            assert kinds == ["code", "code"]
             expect(notebook.button(0, "Deny")).to_be_focused()
+            expect(notebook.page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)
             expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
+        kinds = [cell["cell_type"] for cell in notebook.saved()["cells"]]
+        assert kinds == ["code", "code"]
         notebook.page.keyboard.press("ArrowDown")
         expect(notebook.button(0, "Deny")).not_to_be_focused()
 
