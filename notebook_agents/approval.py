@@ -154,8 +154,8 @@ class PendingApproval:
 class Approver(Protocol):
     """A surface on which a person, or something in their place, can answer.
 
-    One with an attribute ``can_ask`` that is false has nobody there: it gets
-    only questions about tools, and denies them.
+    One with an attribute ``can_ask`` that is false has no person there: it gets
+    only questions about tools, none about a budget.
     """
 
     async def ask(self, pending: PendingApproval) -> None:

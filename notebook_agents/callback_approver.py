@@ -28,6 +28,9 @@ class CallbackApprover:
         ``(tool name, arguments) -> bool``, sync or async.
     """
 
+    can_ask = False
+    """It was written for tools: a yes to whatever it is asked raises no budget."""
+
     def __init__(self, callback: Callback) -> None:
         self._callback = callback
         self._one_at_a_time = asyncio.Lock()

@@ -227,6 +227,46 @@ async def test_a_policy_that_allows_all_calls_does_not_raise_the_budget():
     assert person.asked == []
 
 
+@pytest.mark.parametrize("tools", [None, [], ["look"]])
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_callback_that_says_yes_to_all_does_not_raise_the_budget(
+    tools, is_async
+):
+    asked = []
+
+    def callback(name, args):
+        asked.append(name)
+        return True
+
+    async def async_callback(name, args):
+        return callback(name, args)
+
+    agent = agent_on(
+        [call("look")] * 5 + ["never"],
+        {"tool_calls": 2},
+        approval_callback=async_callback if is_async else callback,
+        approval_tools=tools,
+        max_steps=9,
+    )
+    result = await agent.run("Go")
+    assert (result.stop_reason, len(result.tool_calls)) == ("budget", 2)
+    assert "raise_budget" not in asked
+
+
+async def test_the_callback_of_a_team_does_not_raise_the_budget_of_a_member():
+    member = agent_on([call("look"), call("look"), "never"], {"tool_calls": 1})
+    script = [call("delegate", agent_name="m", task="look"), "Done."]
+    asked = []
+    team = Orchestrator(
+        ScriptedProvider(script),
+        {"m": member},
+        approval_callback=lambda name, _: asked.append(name) or True,
+    )
+    result = await team.run("Go")
+    assert "1 of 1 tool calls" in result.tool_calls[0]["content"]
+    assert asked == ["delegate"]
+
+
 # ------------------------------------------------------------ agents within agents
 
 
