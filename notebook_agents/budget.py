@@ -100,6 +100,12 @@ class Crossing:
     limit: float
     meter: Meter
 
+    @property
+    def least(self) -> float:
+        """What a new limit has to exceed, as another answer may have raised it."""
+        present: float = getattr(self.meter.budget, self.name)
+        return max(self.spent, present)
+
     def said(self) -> str:
         """Say it, as the answer of the run that it ends."""
         return f"The budget is used up: {self}"
@@ -213,8 +219,8 @@ class Meter:
             meter.reserved.pop(self, None)
 
     def raise_limit(self, name: str, limit: float) -> None:
-        """Let more of something be spent, as a person has said."""
-        change: dict[str, Any] = {name: limit}
+        """Let more of something be spent, as a person has said; never less."""
+        change: dict[str, Any] = {name: max(limit, getattr(self.budget, name))}
         self.budget = replace(self.budget, **change)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -119,9 +120,10 @@ class _Limits:
 
 
 def _checked(args: Mapping[str, Any], crossing: Crossing) -> _Limits:
-    limit = args.get(crossing.name)
+    limit: Any = args.get(crossing.name)
     is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
-    if not is_number or limit is None or limit <= crossing.spent:
-        message = f"{crossing.name}: write a number above {crossing.spent:,.10g}."
+    # Between two numbers, where no infinity is and no NaN: JSON reads 1e999 as one.
+    if not (is_number and crossing.least < limit <= sys.float_info.max):
+        message = f"{crossing.name}: write a number above {crossing.least:,.10g}."
         raise ToolArgumentsError(message, tool=TOOL)
     return _Limits({crossing.name: limit})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 
@@ -17,7 +18,7 @@ from notebook_agents import (
     tool,
 )
 from notebook_agents import budget as budget_module
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, ToolArgumentsError
 from notebook_agents.testing import FunctionProvider
 
 
@@ -217,6 +218,74 @@ async def test_a_limit_that_is_none_is_said_and_can_be_mended():
     agent = agent_on([call("look")] * 3, {"tool_calls": 2}, approver=Person())
     assert (await agent.run("Go")).stop_reason == "budget"
     assert len(problems) == 3
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [math.inf, math.nan, -math.inf, 10**400],
+    ids=["inf", "nan", "-inf", "huge"],
+)
+async def test_a_limit_that_is_no_number_leaves_the_question_open(limit):
+    problems = []
+
+    class Person:
+        async def ask(self, pending):
+            with pytest.raises(ToolArgumentsError, match="above 2") as caught:
+                pending.decide(Allow({"tool_calls": limit}), by="person")
+            problems.append(caught.value)
+            pending.decide(Allow({"tool_calls": 3}), by="person")
+
+    script = [call("look")] * 3 + ["Seen."]
+    agent = agent_on(script, {"tool_calls": 2}, approver=Person(), max_steps=9)
+    assert str(await agent.run("Go")) == "Seen."
+    assert len(problems) == 1
+
+
+async def test_a_limit_below_the_present_one_is_refused_as_it_would_end_nothing():
+    """The next call has no room under the old one, so it would only ask again."""
+
+    class Person:
+        async def ask(self, pending):
+            with pytest.raises(ToolArgumentsError, match=r"a number above 1,000\."):
+                pending.decide(Allow({"tokens": 960}), by="person")
+            pending.decide(Deny(), by="person")
+
+    first = counted(calls=[call("look")], prompt=900, completion=50)
+    agent = agent_on([first, "never"], {"tokens": 1000}, approver=Person())
+    result = await agent.run("x" * 400)
+    assert str(result) == "The budget is used up: 950 of 1,000 tokens."
+
+
+async def test_of_two_answers_about_one_budget_the_higher_limit_holds():
+    looked = asyncio.Event()
+    answers = iter([Allow({"tool_calls": 9}), Allow()])
+    proposed = []
+
+    async def look_on() -> str:
+        looked.set()
+        return "nothing"
+
+    class Person:
+        async def ask(self, pending):
+            answer = next(answers)
+            proposed.append(pending.request.args)
+            if len(proposed) == 2:  # the first answer has been acted upon
+                await asyncio.wait_for(looked.wait(), 30)
+            pending.decide(answer, by="person")
+
+    def member():
+        return Agent(ScriptedProvider([call("look_on")] * 3 + ["Seen."]), [look_on])
+
+    tasks = [call("delegate", agent_name=name, task="look") for name in "ab"]
+    team = Orchestrator(
+        ScriptedProvider([tasks, "Done."]),
+        {"a": member(), "b": member()},
+        budget=Budget(tool_calls=2),
+        approver=Person(),
+    )
+    result = await team.run("Go")
+    assert [each["content"] for each in result.tool_calls] == ["Seen.", "Seen."]
+    assert proposed == [{"tool_calls": 4}] * 2
 
 
 async def test_a_policy_that_allows_all_calls_does_not_raise_the_budget():
