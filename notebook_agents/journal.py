@@ -158,9 +158,9 @@ class RunJournal:
         records = [self._begun, first]
 
         def begin() -> None:
-            self._journal.begin(self._scope, self._run)
+            # All in one: a run without its settings would be resumed as another.
+            self._journal.begin(self._scope, self._run, records)
             self._has_begun = True
-            self._add(records)
 
         runs_here.add(self._run["run_id"])
         self._beginning = asyncio.create_task(asyncio.to_thread(begin))

@@ -53,9 +53,10 @@ def read_past(run_id: str, records: Sequence[Record]) -> tuple[Record, list[Past
     Raises
     ------
     MemoryStoreError
-        If an entry cannot be read; going on without it might do a thing twice.
+        If an entry cannot be read, or what it was begun with is not there; going
+        on without it might do a thing twice, or something else.
     """
-    begun: Record = {"settings": {}, "turn": "", "parts": []}
+    begun: list[Record] = []
     steps: list[PastStep] = []
     calls: dict[str, PastCall] = {}
     try:
@@ -64,7 +65,7 @@ def read_past(run_id: str, records: Sequence[Record]) -> tuple[Record, list[Past
             if kind == "begun":
                 settings, turn = dict(record["settings"]), record["turn"]
                 parts = record.get("parts", [])
-                begun = {"settings": settings, "turn": turn, "parts": parts}
+                begun.append({"settings": settings, "turn": turn, "parts": parts})
             elif kind == "reply":
                 calls = {}
                 steps.append(PastStep(_reply(record), calls))
@@ -76,13 +77,14 @@ def read_past(run_id: str, records: Sequence[Record]) -> tuple[Record, list[Past
             else:
                 facts = (record["content"], record["status"], record["seconds"])
                 calls[record["call_id"]] = PastCall(*facts)
+        (begun_with,) = begun
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         message = (
             f"What the run {run_id} has written down cannot be read: it is damaged, or "
             "another version wrote it. Nothing was run; ask anew."
         )
         raise MemoryStoreError(message) from error
-    return begun, steps
+    return begun_with, steps
 
 
 def _reply(record: Record) -> ModelReply:

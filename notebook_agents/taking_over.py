@@ -71,7 +71,7 @@ def take_over(memory: object, run_id: str | None, *, force: bool = False) -> Res
         journal,
         {**run, "owner": owner},
         begun["settings"],
-        begun["turn"] or number,
+        begun["turn"],
         begun["parts"],
         steps,
     )

@@ -516,6 +516,47 @@ async def test_a_run_whose_record_is_damaged_runs_nothing(record, tmp_path, late
     assert agent.ran == []
 
 
+async def test_a_run_of_which_nothing_else_is_written_down_is_not_begun_anew(
+    tmp_path, later
+):
+    """Without its first entry nobody knows what it was sent, or under what key."""
+    kill_while_asked(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "chats.sqlite")) as file:
+        file.execute("DELETE FROM run_records")
+        file.commit()
+    agent = later("never", approver=Person(Allow()))
+    with pytest.raises(MemoryStoreError, match=r"damaged.*Nothing was run"):
+        await agent.resume()
+    assert agent._model.get().requests == []
+    agent.forget_run()
+    assert agent.unfinished() == []
+
+
+async def test_a_run_is_opened_together_with_what_it_was_begun_with(tmp_path, later):
+    """The process is killed where the run would write next."""
+    kill_at(
+        tmp_path,
+        f"""
+        SQLiteJournal.write = block
+        picture = {{"type": "image_url", "image_url": {{"url": "data:image/png,x"}}}}
+        agent = Agent(ScriptedProvider([call("second", n=5)]), {TOOLS}, memory=memory,
+                      input_guards=lambda text: "Seen: " + text)
+        agent.run_sync(["Look:", picture], system_prompt="Be terse.",
+                       memory=memory.turn("cell-1"))
+        """,
+    )
+    agent = later("Fine.", "Anew.", input_guards=lambda text: "Seen: " + text)
+    await agent.resume()
+    sent = agent._model.get().requests[0].messages
+    assert [message.role for message in sent] == ["system", "user", "assistant", "tool"]
+    assert sent[0].content == "Be terse."
+    assert [part["type"] for part in sent[1].content] == ["text", "image_url"]
+    assert sent[1].content[0]["text"] == "Seen: Look:"
+    assert agent.ran == ["second 5"]
+    await agent.run("Look", memory=agent.memory.turn("cell-1"))
+    assert [message["content"] for message in agent.memory.messages][1:] == ["Anew."]
+
+
 async def test_a_run_without_tools_leaves_nothing_in_the_journal(tmp_path, monkeypatch):
     monkeypatch.delattr(SQLiteJournal, "begin")
     with SQLiteStore(tmp_path / "chats.sqlite") as store:

@@ -47,8 +47,10 @@ class Journal(ABC):
     """The entries of unfinished runs, each run in one conversation."""
 
     @abstractmethod
-    def begin(self, scope: MemoryScope, run: UnfinishedRun) -> None:
-        """Open a run.
+    def begin(
+        self, scope: MemoryScope, run: UnfinishedRun, records: Sequence[Record]
+    ) -> None:
+        """Open a run with its first entries, whole or not at all.
 
         Parameters
         ----------
@@ -56,6 +58,8 @@ class Journal(ABC):
             Its conversation; forgotten together with it.
         run : UnfinishedRun
             What is known of it.
+        records : sequence of mapping
+            What it was begun with, and whatever else there is by then.
         """
 
     @abstractmethod

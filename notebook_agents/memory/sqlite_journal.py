@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -29,8 +30,10 @@ class SQLiteJournal(Journal):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, scope: MemoryScope, run: UnfinishedRun) -> None:
-        """Open a run."""
+    def begin(
+        self, scope: MemoryScope, run: UnfinishedRun, records: Sequence[Record]
+    ) -> None:
+        """Open a run with its first entries, whole or not at all."""
         with self._database.writing() as connection:
             number = sqlite_rows.open_conversation(connection, scope)
             connection.execute(
@@ -38,19 +41,17 @@ class SQLiteJournal(Journal):
                 "VALUES (:run_id, :agent, :prompt, :began_at, :owner, :conversation)",
                 {**run, "conversation": number},
             )
+            _add(connection, run["run_id"], records)
 
     def write(self, run_id: str, owner: str, records: Sequence[Record]) -> bool:
         """Add entries, whole or not at all."""
-        rows = [(run_id, json.dumps(record, default=str)) for record in records]
         with self._database.writing() as connection:
             found = connection.execute(
                 "SELECT owner FROM runs WHERE run_id = ?", (run_id,)
             ).fetchone()
             if found != (owner,):
                 return False
-            connection.executemany(
-                "INSERT INTO run_records (run_id, record) VALUES (?, ?)", rows
-            )
+            _add(connection, run_id, records)
         return True
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
@@ -98,3 +99,12 @@ class SQLiteJournal(Journal):
                 (owner, run_id, instead_of),
             )
             return changed.rowcount == 1
+
+
+def _add(
+    connection: sqlite3.Connection, run_id: str, records: Sequence[Record]
+) -> None:
+    rows = [(run_id, json.dumps(record, default=str)) for record in records]
+    connection.executemany(
+        "INSERT INTO run_records (run_id, record) VALUES (?, ?)", rows
+    )
