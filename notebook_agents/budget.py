@@ -286,9 +286,9 @@ _enclosing: contextvars.ContextVar[Meter | None] = contextvars.ContextVar(
 )
 
 
-def spend_like(meter: Meter) -> None:
+def spend_like(meter: Meter) -> contextvars.Token[Meter | None]:
     """Let agents that run within this context spend what this one may."""
-    _enclosing.set(meter)
+    return _enclosing.set(meter)
 
 
 def enclosing_meter() -> Meter | None:

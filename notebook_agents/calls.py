@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from notebook_agents.approval import Decision, Deny, Respond, Stop
-from notebook_agents.budget import spend_like
-from notebook_agents.consent import ask_like
-from notebook_agents.decisions import StopRequested, said_with, scope_of, tell_like
+from notebook_agents.decisions import StopRequested, said_with, scope_of
 from notebook_agents.edits import Edits, change_of
 from notebook_agents.errors import ToolArgumentsError, ToolError, ToolNotFoundError
 from notebook_agents.events import (
@@ -35,7 +33,6 @@ from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import needs_main_thread
 from notebook_agents.tools.observation import cut
-from notebook_agents.tools.variables import name_like
 from notebook_agents.turn import Turn
 
 __all__ = ["PreparedCall", "action", "batches", "prepare", "settle_call"]
@@ -226,11 +223,6 @@ async def _get_ready(
     if needs_main_thread(definition):
         # A blocked main thread would not see the click on an open question.
         await turn.consent.open.wait_until_none(prepared.place)
-    ask_like(turn.consent)
-    tell_like(turn.decided_within)
-    name_like(turn.around.variables)
-    if turn.meter is not None:
-        spend_like(turn.meter)
     if turn.journal is not None:
         await turn.journal.began(prepared.call.id)
 

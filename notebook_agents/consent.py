@@ -310,7 +310,7 @@ _enclosing: contextvars.ContextVar[Consent | None] = contextvars.ContextVar(
 )
 
 
-def ask_like(consent: Consent) -> None:
+def ask_like(consent: Consent) -> contextvars.Token[Consent | None]:
     """Let runs that begin within this context ask where this one asks.
 
     Parameters
@@ -318,8 +318,13 @@ def ask_like(consent: Consent) -> None:
     consent : Consent
         Of the run whose tool is about to start. Its person, and the policies it
         hands on, hold for them as well.
+
+    Returns
+    -------
+    contextvars.Token
+        What takes that back.
     """
-    _enclosing.set(consent)
+    return _enclosing.set(consent)
 
 
 def enclosing_consent() -> Consent | None:

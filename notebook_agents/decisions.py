@@ -231,15 +231,20 @@ _around: contextvars.ContextVar[Decided | None] = contextvars.ContextVar(
 )
 
 
-def tell_like(decided: Decided) -> None:
+def tell_like(decided: Decided) -> contextvars.Token[Decided | None]:
     """Let agents that a tool asks tell the run of that tool what was decided in theirs.
 
     Parameters
     ----------
     decided : list of dict
         Of the run whose tool is about to start; rows are added to it.
+
+    Returns
+    -------
+    contextvars.Token
+        What takes that back.
     """
-    _around.set(decided)
+    return _around.set(decided)
 
 
 def enclosing_decisions() -> Decided | None:

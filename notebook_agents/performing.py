@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from notebook_agents.beneath import beneath
 from notebook_agents.errors import ToolRetry
 from notebook_agents.events import Event, ProgressEvent
 from notebook_agents.flattening import Events
@@ -103,7 +104,8 @@ class Performance:
         said: deque[Progress] = deque(maxlen=AT_ONCE)
         began = time.monotonic()
         context = self._turn.context(said.append)
-        self.outcome = await execute(self._definition, self._bound, context)
+        with beneath(self._turn):
+            self.outcome = await execute(self._definition, self._bound, context)
         self.seconds = time.monotonic() - began
         return [self._event(progress) for progress in said]
 
@@ -112,7 +114,8 @@ class Performance:
         reports, began, count = Reports(), time.monotonic(), 0
         context = self._turn.context(reports.put)
         work = partial(execute, self._definition, self._bound, context)
-        task = asyncio.create_task(guarded(work))
+        with beneath(self._turn):  # for the task, which takes a copy of this context
+            task = asyncio.create_task(guarded(work))
         task.add_done_callback(lambda _: reports.end())
         try:
             while not task.done():

@@ -370,6 +370,39 @@ async def test_agents_that_are_asked_at_once_do_not_spend_the_same_tokens():
     assert sum(sent) < 1300
 
 
+HELPED = {
+    "history_processors": lambda help_out: [help_out],
+    "tool_guards": lambda help_out: help_out,
+    "on_event": lambda help_out: help_out,
+}
+
+
+@pytest.mark.parametrize("place", HELPED)
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_an_agent_that_a_function_around_the_run_asks_has_its_own_budget(
+    place, calls
+):
+    """As many calls as it may be in the round before: only tools spend for the run."""
+    reply = counted("short", prompt=400, completion=10)
+    helper = Agent(ScriptedProvider([reply] * 20))
+    helped = []
+
+    async def help_out(given):
+        helped.append(await helper.run("Help"))
+        return given
+
+    script = [
+        counted(calls=[call("look")] * calls, prompt=100, completion=10),
+        counted(calls=[call("look")], prompt=100, completion=10),
+        counted("Seen.", prompt=100, completion=10),
+    ]
+    options = {place: HELPED[place](help_out)}
+    agent = agent_on(script, {"tokens": 900}, **options)
+    assert str(await agent.run("Go")) == "Seen."
+    assert [each.stop_reason for each in helped] == ["stop"] * len(helped)
+    assert len(helped) >= 2
+
+
 @pytest.mark.parametrize("limits", [{"usd": 0}, {"tokens": -1}, {"seconds": 0.0}])
 def test_a_budget_of_nothing_is_refused(limits):
     with pytest.raises(AgentConfigurationError, match="more than 0"):

@@ -313,6 +313,39 @@ async def test_an_agent_within_a_tool_asks_where_the_outer_one_asks():
 # ------------------------------------------------------------ rules
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_an_agent_that_helps_between_two_steps_asks_nobody_of_the_outer_one(
+    calls,
+):
+    """Neither before a tool has run nor after, however many ran in that step."""
+    person, said = Person(), []
+
+    @tool(approval=True)
+    def risky() -> str:
+        return "done"
+
+    def free() -> str:
+        return "free"
+
+    async def ask_helper(messages):
+        script = [call("risky"), "."]
+        helper = Agent(ScriptedProvider(script), [risky], name="helper")
+        said.append(await content(helper))
+        return messages
+
+    agent = Agent(
+        ScriptedProvider([[call("free")] * calls, "."]),
+        [free],
+        history_processors=[ask_helper],
+        approver=person,
+    )
+    result = await agent.run("go")
+    assert person.asked == []
+    assert len(said) == 2
+    assert all("nobody is there to ask" in each for each in said)
+    assert result.approvals == []
+
+
 @pytest.mark.parametrize(
     ("rules", "asks"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
@@ -197,9 +197,9 @@ _enclosing: ContextVar[Variables | None] = ContextVar(
 )
 
 
-def name_like(variables: Variables) -> None:
+def name_like(variables: Variables) -> Token[Variables | None]:
     """Let agents that run within this context name what this one may."""
-    _enclosing.set(variables)
+    return _enclosing.set(variables)
 
 
 def enclosing_names() -> Mapping[str, Any] | None:
