@@ -144,9 +144,12 @@ async def prepare(
         return PreparedCall(_valid(call), definition, error=refusal)
     if turn.reply.stop_reason in {"length", "budget"}:
         # Even a call that looks whole may lack its last argument.
+        # Of a reply from before a restart nobody knows what limit it had.
+        is_new = turn.recalled is None
+        limit = f" ({turn.next_request.max_tokens})" if is_new else ""
         error = ToolArgumentsError(
-            f"The reply was cut off at the token limit ({turn.next_request.max_tokens}), so this "
-            "call was not run. Make it shorter, or do it in smaller steps.",
+            f"The reply was cut off at the token limit{limit}, so this call was not "
+            "run. Make it shorter, or do it in smaller steps.",
             tool=call.name,
         )
         return PreparedCall(_valid(call), definition, error=error)

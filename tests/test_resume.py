@@ -354,6 +354,26 @@ async def test_a_run_that_was_cut_off_twice_goes_on(tmp_path, later):
     assert contents(agent) == ["first is done", "second is done with 5"]
 
 
+@pytest.mark.parametrize("reason", ["length", "budget"])
+async def test_killed_after_a_reply_that_was_cut_off_it_goes_on(
+    reason, tmp_path, later
+):
+    kill_at(
+        tmp_path,
+        f"""
+        SQLiteJournal.write = block  # where the result of the call would be written
+        script = [{{"tool_calls": [call("first")], "stop_reason": "{reason}"}}]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("Shorter.")
+    assert str(await agent.resume()) == "Shorter."
+    assert agent.ran == []
+    assert contents(agent)[0].startswith("Error: The reply was cut off at the token")
+    assert agent.unfinished() == []
+
+
 # ------------------------------------------------------------ who may, and when
 
 
