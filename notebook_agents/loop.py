@@ -58,7 +58,7 @@ async def take_turn(turn: Turn) -> Events:
     rounds = 0
     while True:
         turn.step += 1
-        if not turn.recall():
+        if not await turn.recall():
             yield ask_model(turn)
         if turn.is_spent():
             break

@@ -47,7 +47,9 @@ def whose_limit(reply: ModelReply, request: ModelRequest, wanted: int) -> ModelR
 async def fit_round(turn: Turn, calls: int) -> Events:
     """Count some tool calls; ``turn.crossing`` says if they may not be made."""
     assert turn.meter is not None  # noqa: S101 - asked for only then
-    crossing = turn.meter.refuses(calls)
+    # Some of a round from before a restart had begun: it was allowed as a whole, and
+    # refused now, what its calls had done would be told to nobody.
+    crossing = None if turn.recalled else turn.meter.refuses(calls)
     while crossing is not None:
         yield _ask(turn, crossing)
         if turn.is_spent():

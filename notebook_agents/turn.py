@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import time
@@ -12,7 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from notebook_agents.consent import Consent
 from notebook_agents.decisions import Decided, enclosing_decisions
-from notebook_agents.errors import AgentProviderError, RunCancelledError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    AgentProviderError,
+    RunCancelledError,
+)
 from notebook_agents.events import Event, Origin
 from notebook_agents.guardrails.guard import NO_GUARDS, Guards
 from notebook_agents.history.pipeline import History
@@ -257,12 +262,17 @@ class Turn:
             _report=report,
         )
 
-    def recall(self) -> bool:
-        """Take the next reply from the past, if there is one left."""
+    async def recall(self) -> bool:
+        """Take the next reply from the past, if there is one left; it has cost as much."""
         step = self.past.popleft() if self.past else None
         self.recalled = None if step is None else step.calls
         if step is not None:
             self.take(step.reply)
+            if self.meter is not None:
+                # A price that is not known ends the run at its next request, when
+                # what had been done is in its turn.
+                with contextlib.suppress(AgentConfigurationError):
+                    await self.meter.charge(self.model_calls[-1])
         return step is not None
 
     async def request(self) -> ModelRequest:

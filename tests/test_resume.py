@@ -18,6 +18,7 @@ from notebook_agents import (
     Agent,
     AgentResult,
     Allow,
+    Budget,
     Deny,
     ScriptedProvider,
     SQLiteStore,
@@ -372,6 +373,90 @@ async def test_killed_after_a_reply_that_was_cut_off_it_goes_on(
     assert agent.ran == []
     assert contents(agent)[0].startswith("Error: The reply was cut off at the token")
     assert agent.unfinished() == []
+
+
+# ------------------------------------------------------------ what it may spend
+
+
+async def test_what_was_spent_before_the_kill_counts_against_the_budget(
+    tmp_path, later
+):
+    kill_at(
+        tmp_path,
+        f"""
+        usage = {{"prompt": 900, "completion": 50}}
+        script = [{{"tool_calls": [call("first")], "usage": usage}}]
+        agent = Agent(Silent(script), {TOOLS}, memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("never", budget=Budget(tokens=1000))
+    result = await agent.resume()
+    assert str(result) == "The budget is used up: 950 of 1,000 tokens."
+    assert agent._model.get().requests == []
+    assert [each["content"] for each in result.tool_calls] == ["first is done"]
+
+
+async def test_where_the_price_is_not_known_any_more_what_was_done_is_kept(
+    tmp_path, later, monkeypatch
+):
+    kill_at(
+        tmp_path,
+        f"""
+        agent = Agent(Silent([call("first")]), {TOOLS}, memory=memory)
+        agent.run_sync("Do it")
+        """,
+    )
+    url = "https://models.example"
+    monkeypatch.setattr(ScriptedProvider, "base_url", url, raising=False)
+    agent = later("never", budget=Budget(usd=1))
+    with pytest.raises(AgentConfigurationError, match="is not known"):
+        await agent.resume()
+    assert "first is done" in [each["content"] for each in agent.memory.all_messages]
+
+
+async def test_calls_that_a_person_had_paid_for_are_kept_and_count(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        from notebook_agents import Allow, Budget
+
+        class Generous:
+            async def ask(self, pending):
+                pending.decide(Allow(), by="person")
+
+        script = [call("first"), [call("second"), call("stuck")]]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory,
+                      parallel_tools=False, approver=Generous(),
+                      budget=Budget(tool_calls=2))
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later(call("second"), "never", budget=Budget(tool_calls=2))
+    result = await agent.resume()
+    assert str(result) == "The budget is used up: 3 of 2 tool calls."
+    assert agent.ran == []
+    assert contents(agent) == [
+        "first is done",
+        "second is done with 2",
+        f"Error: {CUT_OFF}",
+    ]
+
+
+async def test_calls_of_which_none_had_begun_must_fit_the_budget(tmp_path, later):
+    kill_at(
+        tmp_path,
+        f"""
+        script = [[call("risky", n=1), call("risky", n=2)]]
+        agent = Agent(ScriptedProvider(script), {TOOLS}, memory=memory,
+                      approver=Asks())
+        agent.run_sync("Do it")
+        """,
+    )
+    agent = later("never", budget=Budget(tool_calls=1))
+    result = await agent.resume(policy="allow")
+    assert result.stop_reason == "budget"
+    assert agent.ran == []
 
 
 # ------------------------------------------------------------ who may, and when
