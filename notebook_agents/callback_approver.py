@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 from collections.abc import Awaitable, Callable
@@ -11,6 +10,7 @@ from typing import Any
 from notebook_agents.approval import PendingApproval
 from notebook_agents.checks import shown
 from notebook_agents.decisions import Allow, ApprovalRequest, Deny
+from notebook_agents.one_at_a_time import OneAtATime
 from notebook_agents.sync import current_waiter
 from notebook_agents.waiting import in_thread
 
@@ -33,7 +33,7 @@ class CallbackApprover:
 
     def __init__(self, callback: Callback) -> None:
         self._callback = callback
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = OneAtATime()
 
     async def ask(self, pending: PendingApproval) -> None:
         """Call the function and pass its answer on."""

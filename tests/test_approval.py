@@ -395,6 +395,46 @@ async def test_a_callback_is_asked_one_question_at_a_time():
     assert sorted(contents(result)) == ["did 1", "did 1", "free"]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_callback_is_asked_in_turn_by_runs_on_different_loops(
+    is_async, wait_until
+):
+    """A run without an approver asks the outer one, from the loop it is on."""
+    asked = []
+
+    def callback(name, args):
+        asked.append(name)
+        if name == "risky":  # answered when the other question is open as well
+            wait_until(lambda: len(run.approvals) == 2, 30)
+            threading.Event().wait(0.2)
+        return True
+
+    async def async_callback(name, args):
+        return await asyncio.to_thread(callback, name, args)
+
+    @tool(approval=True)
+    def inner_risky() -> str:
+        return "inner done"
+
+    script = [call("inner_risky"), "."]
+    inner = Agent(ScriptedProvider(script), [inner_risky], approval_timeout=40)
+
+    @tool
+    def ask_inner() -> str:
+        wait_until(lambda: asked, 30)
+        return contents(inner.run_sync("go"))[0]
+
+    agent = Agent(
+        ScriptedProvider([[call("risky"), call("ask_inner")], "."]),
+        [risky_tool, ask_inner],
+        approval_callback=async_callback if is_async else callback,
+        approval_tools=[],
+    )
+    run = agent.start("go")
+    assert sorted(contents(await run.result())) == ["did 1", "inner done"]
+    assert asked == ["risky", "inner_risky"]
+
+
 async def test_a_callback_without_a_list_is_asked_about_every_tool():
     asked, callback, _ = saying(answer=True)
     await agent_with(["risky", "free"], approval_callback=callback).run("go")

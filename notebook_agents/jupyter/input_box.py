@@ -26,6 +26,7 @@ from notebook_agents.jupyter._words import arguments_text, clean, shortened
 from notebook_agents.jupyter.kernel import Cell
 from notebook_agents.jupyter.output import CellOutput
 from notebook_agents.jupyter.prompt import input_until
+from notebook_agents.one_at_a_time import OneAtATime
 from notebook_agents.sync import cell_waiter
 from notebook_agents.waiting import Waiter
 
@@ -63,7 +64,7 @@ class InputBox:
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
-        self._turn = asyncio.Lock()
+        self._turn = OneAtATime()
         self._calls: list[PendingApproval] = []
         """Those of the present series, decided or not."""
 
