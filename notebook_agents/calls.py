@@ -32,6 +32,7 @@ from notebook_agents.screening import screen_result, told
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import needs_main_thread
+from notebook_agents.tools.label import label_of
 from notebook_agents.tools.observation import cut
 from notebook_agents.turn import Turn
 
@@ -248,25 +249,17 @@ async def _without_running(turn: Turn, prepared: PreparedCall) -> list[Event]:
 
 def action(turn: Turn, prepared: PreparedCall) -> ActionEvent:
     """Announce a call before anything is done about it."""
-    definition, bound = prepared.definition, prepared.bound
+    definition, bound, call = prepared.definition, prepared.bound, prepared.call
+    args = bound.values if bound else _readable(call.arguments)
     event = turn.event(
         ActionEvent,
-        tool=prepared.call.name,
-        args=bound.values if bound else _readable(prepared.call.arguments),
-        call_id=prepared.call.id,
-        label=_label(definition, bound) or prepared.call.name,
+        tool=call.name,
+        args=args,
+        call_id=call.id,
+        label=call.name if definition is None else label_of(definition, args),
     )
     prepared.place = event.seq
     return event
-
-
-def _label(definition: ToolDefinition | None, bound: BoundCall | None) -> str:
-    if definition is None or definition.label is None:
-        return ""
-    try:
-        return definition.label.format_map(bound.values if bound else {})
-    except (LookupError, ValueError, AttributeError):
-        return definition.label  # names a parameter that has no value here
 
 
 def _readable(arguments: str) -> dict[str, Any]:
