@@ -93,12 +93,15 @@ class Crossing:
         What was spent of it, and how much may be.
     meter : Meter
         Whose limit it is.
+    needed : int, default 0
+        Tokens that the next request takes at the least, where these are the limit.
     """
 
     name: str
     spent: float
     limit: float
     meter: Meter
+    needed: int = 0
 
     @property
     def least(self) -> float:
@@ -108,7 +111,8 @@ class Crossing:
 
     def said(self) -> str:
         """Say it, as the answer of the run that it ends."""
-        return f"The budget is used up: {self}"
+        needs = f"; the next request needs {self.needed:,}" if self.needed else ""
+        return f"The budget is used up: {self}{needs}"
 
     def __str__(self) -> str:
         unit = self.name.replace("_", " ")
@@ -188,7 +192,8 @@ class Meter:
                 elif name == "seconds" and spent >= limit:
                     most = 0
                 if most < 1:
-                    return Crossing(name, spent, limit, meter)
+                    needed = prompt + 1 if name == "tokens" else 0
+                    return Crossing(name, spent, limit, meter, needed)
         await self._reserve(prompt, most, provider)
         return replace(request, max_tokens=most)
 

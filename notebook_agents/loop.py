@@ -93,7 +93,7 @@ def limit_reached(turn: Turn) -> Iterator[Event]:
     """End a turn that may not go on."""
     if turn.crossing is None:
         text, stop_reason, reason = EXHAUSTED, "max_tool_rounds", "max_steps_reached"
-        detail = f"{text} (max_steps={turn.step}, set by Agent(max_steps=...))"
+        detail = f"{text} ({turn.step} model calls; max_steps= allows more)"
     else:
         text, stop_reason, reason = f"{turn.crossing.said()}.", "budget", "budget"
         detail = f"{text} (set by Agent(budget=...))"

@@ -53,7 +53,7 @@ def test_a_cell_asks_as_often_as_its_agent_may_and_says_what_ended_it():
     )
     texts = [text_of(cell).strip() for cell in notebook.cells]
     assert texts[3] == "2 max_tool_rounds"
-    assert "set by Agent(max_steps=...)" in texts[2]
+    assert "(2 model calls; max_steps= allows more)" in texts[2]
     assert texts[5] == "3"
     assert "The budget is used up: 2 of 2 tool calls." in texts[7]
     assert texts[10] == "10"
