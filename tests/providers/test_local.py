@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 import os
 import subprocess
@@ -440,6 +441,8 @@ async def test_an_answer_has_the_type_that_was_asked_for(
         (Annotated[str, Field(pattern=r"^\w{3}-\d{2}$")], "The code is ABC-12."),
         (dict[str, int], "Ada has 3 apples and Bob has 5."),
         (tuple[int, str], "Three cats."),
+        (dt.date, "The invoice says nothing of when it is due."),
+        (dt.datetime | None, "The meeting is on 2026-12-31 at 14:30."),
     ],
     ids=str,
 )

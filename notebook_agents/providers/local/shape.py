@@ -39,6 +39,14 @@ _EXAMPLES: tuple[tuple[str, Mapping[str, Any], Mapping[str, Any]], ...] = (
 )
 
 
+_DAY = (
+    "(19|20)[0-9][0-9]-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
+    "|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+)
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+_FORMATS = {"date": f"^{_DAY}$", "date-time": f"^{_DAY}T{_TIME}$"}
+"""What the engine takes for a date may be none, such as the year 0."""
+
 _MOST_FIGURES = 40
 """Numbers in a conversation from which one can be chosen."""
 
@@ -155,6 +163,9 @@ def with_examples(
 def _enforceable(schema: Any) -> Any:
     """Leave out the patterns that the engine does not know: it would print so."""
     if isinstance(schema, Mapping):
+        pattern = _FORMATS.get(str(schema.get("format")))
+        if pattern is not None:
+            return {"type": "string", "pattern": pattern}
         return {
             key: _enforceable(value)
             for key, value in schema.items()
