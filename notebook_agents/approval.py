@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import reprlib
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -84,6 +85,12 @@ class PendingApproval:
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._answered = asyncio.Event()
+
+    def __repr__(self) -> str:
+        asked, said = self.request, self.decision
+        args = ", ".join(f"{k}={reprlib.repr(v)}" for k, v in asked.args.items())
+        state = "waits" if said is None else f"{said.kind} by {self.by}"
+        return f"<{asked.id}: {asked.agent} wants {asked.tool}({args}); {state}>"
 
     def decide(self, decision: Decision, *, by: str) -> bool:
         """Answer, unless somebody already has; callable from any thread.

@@ -57,6 +57,18 @@ def a_question(**facts):
     )
 
 
+async def test_a_question_that_is_printed_says_who_wants_what_and_what_became_of_it():
+    asked = ApprovalRequest(
+        id="q", run_id="r", call_id="c", agent="bot", tool="drop", args={"n": "x" * 99}
+    )
+    question = PendingApproval(asked)
+    assert repr([question]).startswith("[<q: bot wants drop(n='xxx")
+    assert len(repr(question)) < 80
+    assert repr(question).endswith("; waits>")
+    question.decide(Deny("no"), by="person")
+    assert repr(question).endswith("; deny by person>")
+
+
 # ------------------------------------------------------------ one answer
 
 
