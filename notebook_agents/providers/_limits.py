@@ -178,7 +178,11 @@ class Place:
         self._stand_in_line()
 
     async def __aenter__(self) -> Self:
-        await self.admitted()
+        try:
+            await self.admitted()
+        except BaseException:  # what was never entered is not left either
+            self.leave()
+            raise
         return self
 
     async def __aexit__(

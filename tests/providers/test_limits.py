@@ -71,6 +71,10 @@ async def until(condition):
             await asyncio.sleep(0.005)
 
 
+def line():
+    return [place for each in _limits._accounts.values() for place in each.line]
+
+
 def prompts(server):
     return [each.body["messages"][-1]["content"] for each in server.requests]
 
@@ -140,6 +144,27 @@ async def test_who_stops_waiting_holds_up_nobody(server):
     first.cancel()
     assert (await third)[-1].text == "ok"
     assert prompts(server) == ["a", "c"]
+
+
+@pytest.mark.parametrize("ask", ["embed", "models"])
+async def test_who_stops_waiting_for_what_is_no_chat_holds_up_nobody(server, ask):
+    def asking(provider):
+        wanted = {"embed": lambda: provider.embed(["a"], model="e")}
+        return asyncio.create_task(wanted.get(ask, provider.models)())
+
+    server.say([HOLD])
+    provider = made(server, max_concurrency=1)
+    first, second, third = (asking(provider) for _ in range(3))
+    await until(lambda: server.requests)
+    await until(lambda: len(line()) == 2)
+    reply = {"data": [{"index": 0, "embedding": [1.0], "id": "m"}]}
+    server.say(whole(200, reply))
+    second.cancel()
+    first.cancel()
+    async with asyncio.timeout(30):
+        assert await third == ([[1.0]] if ask == "embed" else ["m"])
+        await asyncio.gather(first, second, return_exceptions=True)
+    assert line() == []
 
 
 def test_requests_on_other_loops_and_threads_are_counted_too(server):
