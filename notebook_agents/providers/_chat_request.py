@@ -11,7 +11,7 @@ from notebook_agents.providers.base import ModelRequest
 from notebook_agents.providers.output_format import response_format
 from notebook_agents.providers.profiles import ChatProfile
 
-__all__ = ["OPTIONAL", "chat_body", "limit_key"]
+__all__ = ["LIMITS", "OPTIONAL", "chat_body", "limit_key"]
 
 OPTIONAL = (
     "stream_options",
@@ -23,10 +23,11 @@ OPTIONAL = (
     "strict",
 )
 """What a request can do without, where a service does not know it."""
+LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
+"""The names of the most tokens of a reply; a service knows one of them."""
 
 _TAKEN = ("reasoning_effort", "response_format", "seed", "stop", "top_p")
 """Keys of ``tool_calling`` that are passed on as they are; ``params`` win."""
-_LIMITS = {"max_tokens", "max_completion_tokens"}
 
 
 def chat_body(
@@ -79,7 +80,7 @@ def chat_body(
     if request.temperature is not None and profile.sends_temperature:
         body["temperature"] = request.temperature
     body |= extra
-    if not body.keys() & _LIMITS:
+    if not body.keys() & LIMITS:
         thinks = body.get("reasoning_effort") != "none"
         limit = request.max_tokens + (profile.thinking_tokens if thinks else 0)
         body[limit_key(profile, without)] = limit
@@ -88,8 +89,8 @@ def chat_body(
 
 def limit_key(profile: ChatProfile, without: frozenset[str]) -> str:
     """Name the key for the most tokens, of the two that there are."""
-    if profile.max_tokens_key in without and _LIMITS - without:
-        return next(iter(_LIMITS - without))
+    if profile.max_tokens_key in without and LIMITS - without:
+        return next(iter(LIMITS - without))
     return profile.max_tokens_key
 
 

@@ -17,6 +17,7 @@ from notebook_agents.errors import (
     ProviderRateLimitError,
     ProviderTimeoutError,
 )
+from notebook_agents.providers._error_words import Words, words_of
 from notebook_agents.providers._failures import (
     Failure,
     ServiceFacts,
@@ -24,25 +25,10 @@ from notebook_agents.providers._failures import (
     redact,
     unreadable,
 )
-from notebook_agents.providers._google_errors import told_reasons, told_wait
 
-__all__ = ["is_error", "object_in", "refused", "status_of"]
+__all__ = ["is_error", "is_too_long", "object_in", "refused", "status_of"]
 
 BAD_REQUEST, NO_CREDIT = 400, 402
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The parts of an error object, whatever its shape."""
-
-    message: str
-    code: str = ""
-    kind: str = ""
-    wait_s: float | None = None
-
-    @property
-    def all(self) -> str:
-        return f"{self.code} {self.kind} {self.message}".lower()
 
 
 def refused(
@@ -73,7 +59,7 @@ def refused(
     Failure
         With the error to raise.
     """
-    words = _words_of(body)
+    words = words_of(body)
     if status == BAD_REQUEST and "credit balance is too low" in words.all:
         status = NO_CREDIT  # as everybody but Anthropic says
     wait_s = words.wait_s if wait_s is None else wait_s
@@ -115,34 +101,42 @@ def refused(
 @dataclass(frozen=True, slots=True)
 class _Rule:
     error: type[NotebookAgentsError]
-    fits: Callable[[int, _Words], bool]
+    fits: Callable[[int, Words], bool]
     sentence: str
     is_retryable: bool = False
     most_retries: int | None = None
 
 
-def _status(*wanted: int) -> Callable[[int, _Words], bool]:
+def _status(*wanted: int) -> Callable[[int, Words], bool]:
     return lambda status, _: status in wanted
 
 
-def _says(pattern: str, *, below: int = 500) -> Callable[[int, _Words], bool]:
+def _says(pattern: str, *, below: int = 500) -> Callable[[int, Words], bool]:
     search = re.compile(pattern).search
     return lambda status, words: status < below and bool(search(words.all))
 
 
-def _missing_model(status: int, words: _Words) -> bool:
+def _missing_model(status: int, words: Words) -> bool:
     named = re.search(r"model_not_found|not a valid model", words.all)
     return bool(named) or (status == 404 and "model" in words.all)  # noqa: PLR2004
+
+
+_too_long = _says(
+    r"context[_ ](length|window|size|limit)|maximum context|prompt is too long"
+    r"|too many tokens|exceed_context|reduce the length"
+    r"|exceeds the maximum number of tokens"
+)
+
+
+def is_too_long(words: Words) -> bool:
+    """Tell whether an error is about the length of the whole conversation."""
+    return _too_long(BAD_REQUEST, words)
 
 
 _RULES = (
     _Rule(
         ContextLengthError,
-        _says(
-            r"context[_ ](length|window|size|limit)|maximum context|prompt is too long"
-            r"|too many tokens|exceed_context|reduce the length"
-            r"|exceeds the maximum number of tokens"
-        ),
+        _too_long,
         "The conversation is longer than {model} can read. Shorten it, or start a "
         "new one.",
     ),
@@ -262,26 +256,6 @@ _STATUS_OF_WORD = {
 """What Anthropic and OpenAI would have answered, had they not begun to stream."""
 
 
-def _words_of(body: object) -> _Words:
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, Mapping):
-        return _Words(_plain(str(body or "")))
-    inner = body.get("error") or body
-    if not isinstance(inner, Mapping):
-        return _Words(str(inner))
-    message = inner.get("message") or inner.get("detail") or inner.get("error") or ""
-    extra = inner.get("metadata")
-    if isinstance(extra, Mapping) and extra.get("raw"):
-        message = f"{message}: {extra['raw']}"  # OpenRouter's upstream error
-    return _Words(
-        str(message),
-        str(inner.get("code") or ""),
-        str(inner.get("type") or told_reasons(inner)),
-        told_wait(inner),
-    )
-
-
 def status_of(body: object) -> int:
     """Find the HTTP status that an error inside a stream names.
 
@@ -304,7 +278,7 @@ def status_of(body: object) -> int:
                 value = part.get(name)
                 if str(value).isdecimal() and 400 <= int(str(value)) <= 599:  # noqa: PLR2004
                     return int(str(value))
-        words = _words_of(body)
+        words = words_of(body)
         if "rate_limit" in words.all:
             return 429
         if re.search(r"authentication|invalid_api_key", words.all):
@@ -365,10 +339,3 @@ def object_in(reply: object, service: ServiceFacts) -> dict[str, Any]:
         failure = refused(status_of(reply), reply, service)
         raise failure
     return reply
-
-
-def _plain(text: str) -> str:
-    """Give the words of a text that may be a web page."""
-    if "<" in text:
-        text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
-    return " ".join(text.split())

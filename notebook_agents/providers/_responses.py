@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from notebook_agents.providers._encoding import encode
+from notebook_agents.providers._error_words import words_of
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._replayed import Replays
 from notebook_agents.providers._responses_items import KeptItems
@@ -124,9 +125,8 @@ class ResponsesWire:
         bool
             Whether it makes sense to ask again.
         """
-        error = body.get("error") if isinstance(body, Mapping) else None
-        facts = error if isinstance(error, Mapping) else {"message": str(body)}
-        said = f"'{facts.get('param')}' {facts.get('code')} {facts.get('message')}"
+        words = words_of(body)
+        said = f"'{words.param}' {words.code} {words.message}"
         # Another key, or another way of reading them.
         if _OTHER_ITEMS.search(said) and self._replays.renounce():
             return True

@@ -14,6 +14,7 @@ from notebook_agents.providers._anthropic_messages import Block, KeptBlocks
 from notebook_agents.providers._anthropic_reply import MessagesReply
 from notebook_agents.providers._anthropic_request import Written, written
 from notebook_agents.providers._encoding import encode
+from notebook_agents.providers._error_words import words_of
 from notebook_agents.providers._failures import ServiceFacts
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._pausing import until_complete
@@ -215,8 +216,7 @@ class AnthropicProvider(HttpProvider):
             logger.warning("%s takes no %s; it is left out", self.model, name)
 
     def _give_in(self, body: object) -> bool:
-        error = body.get("error") if isinstance(body, Mapping) else None
-        said = str(error.get("message") if isinstance(error, Mapping) else body)
+        said = words_of(body).message
         # Another key, or another way of reading them.
         if _OTHER_THOUGHTS.search(said) and self._replays.renounce():
             return True

@@ -11,13 +11,13 @@ from typing import Any, Self, Unpack
 from urllib.parse import quote, urlsplit
 
 from notebook_agents.providers._encoding import encode
+from notebook_agents.providers._error_words import words_of
 from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._gemini_contents import KeptParts
 from notebook_agents.providers._gemini_embedding import embedding_body, vectors_in
 from notebook_agents.providers._gemini_reply import GeminiReply
 from notebook_agents.providers._gemini_request import written
 from notebook_agents.providers._http_options import HttpOptions
-from notebook_agents.providers._json_values import mapping
 from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._pausing import until_complete
 from notebook_agents.providers._replayed import Replays
@@ -276,8 +276,7 @@ class GeminiProvider(HttpProvider):
             logger.warning("%s takes no %s; it is left out", self.model, name)
 
     def _give_in(self, body: object) -> bool:
-        error = mapping(mapping(body).get("error"))
-        said = str(error.get("message") or body)
+        said = words_of(body).message
         if _BAD_SIGNATURE.search(said):
             return self._give_in_to_signatures(said)
         if found := _TOO_MUCH.search(said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,13 +15,16 @@ from notebook_agents.errors import (
     ModelNotFoundError,
     ProviderSetupError,
 )
+from notebook_agents.providers._chat_refusals import refused_parts, refused_ways
 from notebook_agents.providers._chat_reply import ChatReply
-from notebook_agents.providers._chat_request import OPTIONAL, chat_body
+from notebook_agents.providers._chat_request import LIMITS, chat_body
 from notebook_agents.providers._encoding import encode
+from notebook_agents.providers._error_words import words_of
 from notebook_agents.providers._failures import ServiceFacts, unreadable
 from notebook_agents.providers._http_options import HttpOptions
 from notebook_agents.providers._limits import tokens_in
 from notebook_agents.providers._reading import Reply
+from notebook_agents.providers._refusals import is_too_long
 from notebook_agents.providers._replayed import Replays
 from notebook_agents.providers._service import Access, HttpProvider
 from notebook_agents.providers.base import ModelRequest
@@ -37,13 +41,9 @@ logger = logging.getLogger(__name__)
 
 MOST_TEXTS = 64
 """Texts that are embedded by one request."""
-_REFUSED_WAYS = {
-    "response_format": re.compile(
-        r"(?i)response.?format|json.?(schema|mode)|structured.?output"
-    ),
-    "tool_choice": re.compile(r"tool.?choice"),
-}
-"""Ways to get an answer of a given shape, and how a service says it has them not."""
+_CONTEXT_SIZE = re.compile(r"maximum context length is (\d{1,9}) tokens")
+_SILENT = frozenset({"stream_options", "strict"})
+"""What nobody asked for."""
 
 
 class OpenAICompatibleProvider(HttpProvider):
@@ -75,7 +75,7 @@ class OpenAICompatibleProvider(HttpProvider):
     Notes
     -----
     Making one does no work and sends nothing. An optional part of a request
-    that the service refuses is left out from then on.
+    that the service refuses is left out from then on, which the log says once.
 
     Examples
     --------
@@ -102,6 +102,7 @@ class OpenAICompatibleProvider(HttpProvider):
         self._extra_body = dict(extra_body or {})
         self._left_out: set[str] = set()
         self._missing_ways: set[str] = set()
+        self._most_thinking: float = math.inf
         self._replays = Replays[Mapping[str, Any]]()
 
     @classmethod
@@ -218,14 +219,17 @@ class OpenAICompatibleProvider(HttpProvider):
         return "/chat/completions"
 
     def _encode(self, request: ModelRequest) -> bytes:
-        is_sent = self.profile.sends_temperature or "temperature" in self._left_out
+        profile = self.profile
+        if profile.thinking_tokens > self._most_thinking:
+            profile = replace(profile, thinking_tokens=int(self._most_thinking))
+        is_sent = profile.sends_temperature or "temperature" in self._left_out
         if request.temperature is not None and not is_sent:
             self._left_out.add("temperature")
             logger.warning("%s takes no temperature; it is left out", self.model)
         body = chat_body(
             self._possible(request),
             model=self.model,
-            profile=self.profile,
+            profile=profile,
             extra=self._extra_body,
             without=self._left_out,
             replays=self._replays.opened(request),
@@ -253,16 +257,26 @@ class OpenAICompatibleProvider(HttpProvider):
         )
 
     def _give_in(self, body: object) -> bool:
-        said = str(body)
-        named = {name for name in OPTIONAL if name in said} - self._left_out
-        # "Use 'max_completion_tokens' instead" names the good one, too.
-        if named >= {"max_tokens", "max_completion_tokens"}:
-            named = {self.profile.max_tokens_key}
-        ways = {way for way, said_so in _REFUSED_WAYS.items() if said_so.search(said)}
-        ways -= self._missing_ways
+        words = words_of(body)
+        if is_too_long(words):
+            return self._make_room(words.message)
+        named = refused_parts(words, limit=self.profile.max_tokens_key)
+        named -= self._left_out
+        ways = refused_ways(words) - self._missing_ways
         self._left_out |= named
         self._missing_ways |= ways
+        has_limit = bool(LIMITS - self._left_out)  # if under its other name
+        for name in sorted(named - _SILENT - (LIMITS if has_limit else set())):
+            logger.warning("%s takes no %s; it is left out", self.model, name)
         return bool(named or ways)
+
+    def _make_room(self, said: str) -> bool:
+        """Leave less room for thoughts where that, and no message, is too long."""
+        size = _CONTEXT_SIZE.search(said)
+        room = int(size[1]) // 4 if size else self._most_thinking
+        is_news = room < min(self._most_thinking, self.profile.thinking_tokens)
+        self._most_thinking = min(room, self._most_thinking)
+        return is_news
 
     async def _prepare(self, access: Access) -> None:
         if self.model:

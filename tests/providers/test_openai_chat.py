@@ -836,7 +836,7 @@ async def test_the_limit_changes_its_name_where_the_server_says_so(server, provi
 
 
 async def test_a_refusal_that_does_not_end_is_an_error(server, provider):
-    refusal = whole(400, {"error": {"message": "temperature and stream_options"}})
+    refusal = whole(400, {"error": {"message": "unknown: temperature, stream_options"}})
     server.say(refusal, refusal)
     with pytest.raises(AgentProviderError, match="400"):
         await all_of(provider, request(temperature=0.7))
