@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from typing import Any, TypeAlias, TypeVar
 
 from notebook_agents.messages import ToolCall
@@ -27,7 +27,7 @@ Record: TypeAlias = dict[str, Any]
 
 THREADS = 4
 SECONDS = 30.0
-"""Longest wait for the threads of a check."""
+"""Longest wait for what a check does."""
 
 
 def said(role: str, content: str) -> Record:
@@ -125,15 +125,47 @@ def expecting(kind: type[Exception]) -> Iterator[None]:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on a loop of its own, wherever the caller is."""
+    """Run a coroutine on a loop of its own, wherever the caller is.
 
-    def drive() -> T:
-        with asyncio.Runner() as runner:
-            return runner.run(work)
+    Parameters
+    ----------
+    work : coroutine
+        What to run.
 
-    # In a thread: the cell of a notebook has a running loop already.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(drive).result(SECONDS)
+    Returns
+    -------
+    object
+        What it returns.
+
+    Raises
+    ------
+    AssertionError
+        If it does not end; else whatever it raises.
+    """
+    what = f"it ends within {SECONDS:g} s"
+    outcome: Future[T] = Future()
+
+    async def watch() -> T:
+        task = asyncio.ensure_future(work)
+        done, _ = await asyncio.wait([task], timeout=SECONDS)
+        check_that(what=what, holds=bool(done))
+        return task.result()
+
+    def drive() -> None:
+        try:
+            with asyncio.Runner() as runner:  # which cancels what has not ended
+                found = runner.run(watch())
+        except BaseException as error:  # noqa: BLE001 - told in the asking thread
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(found)
+
+    # In a thread: the cell of a notebook has a running loop already. If that hangs
+    # for good, neither this check nor the end of the process waits for it.
+    threading.Thread(target=drive, daemon=True).start()
+    done, _ = wait([outcome], timeout=2 * SECONDS)
+    check_that(what=what, holds=bool(done))
+    return outcome.result()
 
 
 def in_threads(work: Callable[[int], None]) -> None:

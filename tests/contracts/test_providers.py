@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +15,7 @@ from notebook_agents.testing import (
     PROVIDER_PROMISES,
     EchoProvider,
     FunctionProvider,
+    _checks,
     check_provider,
 )
 
@@ -135,6 +138,48 @@ def test_a_broken_promise_is_found_and_named(make, number):
     with pytest.raises(AssertionError, match=rf"^Promise {number}\. ") as caught:
         check_provider(make, promises=[number])
     assert "sk-very-secret" not in str(caught.value)
+
+
+class _Hangs(Foreign):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        await asyncio.Event().wait()
+
+
+def test_a_provider_that_hangs_breaks_a_promise(monkeypatch):
+    monkeypatch.setattr(_checks, "SECONDS", 0.2)
+    with pytest.raises(AssertionError, match=r"^Promise 1\. .*: it ends within 0.2 s"):
+        check_provider(_Hangs, promises=[1])
+
+
+BLOCKING = """
+import threading
+from notebook_agents import BaseProvider
+from notebook_agents.testing import _checks, check_provider
+
+class Blocks(BaseProvider):
+    async def chat(self, messages, *, tools=None, tool_calling=None):
+        threading.Event().wait()
+
+    async def stream(self, messages, *, tools=None, tool_calling=None):
+        yield "Hello."
+
+_checks.SECONDS = 0.2
+try:
+    check_provider(Blocks, promises=[1])
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_a_provider_that_blocks_its_loop_stops_neither_the_check_nor_the_process():
+    told = subprocess.run(
+        [sys.executable, "-c", BLOCKING],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=True,
+    )
+    assert "it ends within 0.2 s" in told.stdout
 
 
 def test_every_promise_has_its_number():
