@@ -13,7 +13,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
+from notebook_agents import checks
 from notebook_agents.agent import Agent
 from notebook_agents.messages import Message
 from notebook_agents.providers.base import (
@@ -52,7 +54,10 @@ OPTIONAL = frozenset({7, 8})
 
 
 def check_provider(
-    make_provider: MakeProvider, *, promises: Sequence[int] | None = None
+    make_provider: MakeProvider,
+    *,
+    promises: Sequence[int] | None = None,
+    secret: str | None = None,
 ) -> list[ProviderPromise]:
     """Check that a provider keeps its promises.
 
@@ -66,6 +71,9 @@ def check_provider(
         text, and call the tool ``add`` where it must.
     promises : sequence of int, optional
         Numbers of the promises to check; all when left out.
+    secret : str, optional
+        The key that the providers are made with, for the promise not to show
+        it. Left out, only keys in attributes that are named so are known.
 
     Returns
     -------
@@ -77,6 +85,8 @@ def check_provider(
     ------
     AssertionError
         At the first broken promise; the message begins with its number.
+    AgentConfigurationError
+        If the secret is blank, or no text.
 
     Examples
     --------
@@ -94,7 +104,10 @@ def check_provider(
             if isinstance(provider, Provider):
                 run(provider.aclose())
 
-    return check_promises(make, PROVIDER_PROMISES, optional=OPTIONAL, numbers=promises)
+    if secret is not None:
+        checks.not_blank("secret", secret)
+    kept = (*PROVIDER_PROMISES[:-1], _no_key_is_shown(secret))
+    return check_promises(make, kept, optional=OPTIONAL, numbers=promises)
 
 
 def _promise(
@@ -199,17 +212,21 @@ def _deltas_add_up(provider: BaseProvider) -> None:
     check_equal(told, replies[0].text)
 
 
-@_promise(9, "What it shows of itself has no key in it.")
-def _it_shows_no_key(provider: BaseProvider) -> None:
-    shown = f"{provider!r} {provider} {Agent(provider)!r}"
-    kept = getattr(provider, "__dict__", {})
-    secrets = [
-        value
-        for name, value in kept.items()
-        if re.search("key|token|secret", name) and isinstance(value, str) and value
-    ]
-    # Only how many: the complaint would show them.
-    check_equal(sum(secret in shown for secret in secrets), 0)
+def _no_key_is_shown(secret: str | None = None) -> ProviderPromise:
+    @_promise(9, "What it shows of itself has no key in it.")
+    def check(provider: BaseProvider) -> None:
+        shown = f"{provider!r} {provider} {Agent(provider)!r}"
+        secrets = [
+            value
+            for name, value in getattr(provider, "__dict__", {}).items()
+            if re.search("key|token|secret", name) and isinstance(value, str) and value
+        ]
+        if secret is not None:
+            secrets += {secret, quote(secret, safe="")}  # as in a URL
+        # Only how many: the complaint would show them.
+        check_equal(sum(each in shown for each in secrets), 0)
+
+    return check
 
 
 PROVIDER_PROMISES: tuple[ProviderPromise, ...] = (
@@ -221,6 +238,6 @@ PROVIDER_PROMISES: tuple[ProviderPromise, ...] = (
     _a_request_can_be_cancelled,
     _arguments_are_objects,
     _deltas_add_up,
-    _it_shows_no_key,
+    _no_key_is_shown(),
 )
 """What every provider promises, by number."""

@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from urllib.parse import quote
 
 import pytest
 
-from notebook_agents import BaseProvider, ProviderResponse, ScriptedProvider, call
+from notebook_agents import (
+    AgentConfigurationError,
+    BaseProvider,
+    ProviderResponse,
+    ScriptedProvider,
+    call,
+)
 from notebook_agents.messages import ToolCall
+from notebook_agents.providers import OpenAICompatibleProvider
 from notebook_agents.providers.base import ModelReply, Provider, TextDelta
 from notebook_agents.testing import (
     PROVIDER_PROMISES,
@@ -18,6 +26,8 @@ from notebook_agents.testing import (
     _checks,
     check_provider,
 )
+
+SECRET = "sk-very/secret-0123"
 
 
 def adds_where_it_must(request):
@@ -138,6 +148,40 @@ def test_a_broken_promise_is_found_and_named(make, number):
     with pytest.raises(AssertionError, match=rf"^Promise {number}\. ") as caught:
         check_provider(make, promises=[number])
     assert "sk-very-secret" not in str(caught.value)
+
+
+class _ShowsWhereItKeepsItsKey(OpenAICompatibleProvider):
+    def __repr__(self):
+        return f"<{self._given.key}>"
+
+
+class _ShowsItsKeyInAUrl(OpenAICompatibleProvider):
+    def __repr__(self):
+        return f"<{self.base_url}?key={quote(self._given.key, safe='')}>"
+
+
+@pytest.mark.parametrize("kind", [_ShowsWhereItKeepsItsKey, _ShowsItsKeyInAUrl])
+def test_a_key_that_the_check_is_told_is_found_wherever_it_is_kept(kind):
+    def make():
+        return kind("http://localhost:1/v1", "m", SECRET)
+
+    with pytest.raises(AssertionError, match=r"^Promise 9\. ") as caught:
+        check_provider(make, promises=[9], secret=SECRET)
+    assert "sk-very" not in str(caught.value)
+
+
+def test_a_provider_that_hides_its_key_keeps_that_promise():
+    def make():
+        url = f"http://localhost:1/{quote(SECRET, safe='')}/v1"
+        return OpenAICompatibleProvider(url, "m", SECRET)
+
+    assert check_provider(make, promises=[9], secret=SECRET) == []
+
+
+@pytest.mark.parametrize("secret", ["", " ", 5])
+def test_a_secret_that_cannot_be_one_is_refused(secret):
+    with pytest.raises(AgentConfigurationError, match="secret"):
+        check_provider(EchoProvider, secret=secret)
 
 
 class _Hangs(Foreign):

@@ -672,7 +672,8 @@ def test_it_keeps_every_promise_of_a_provider():
     url = f"http://127.0.0.1:{server.server_port}"
     with closing(server.socket):
         left = check_provider(
-            lambda: AnthropicProvider("claude-haiku-5-5", KEY, base_url=url)
+            lambda: AnthropicProvider("claude-haiku-5-5", KEY, base_url=url),
+            secret=KEY,
         )
         server.shutdown()
     thread.join(5)

@@ -612,7 +612,9 @@ def test_it_keeps_every_promise_of_a_provider():
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
     with closing(server.socket):
-        left = check_provider(lambda: GeminiProvider(None, KEY, base_url=url))
+        left = check_provider(
+            lambda: GeminiProvider(None, KEY, base_url=url), secret=KEY
+        )
         server.shutdown()
     thread.join(5)
     assert left == []

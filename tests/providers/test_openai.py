@@ -336,7 +336,8 @@ def served(handler: type[_StandIn]) -> Iterator[str]:
 def test_it_keeps_every_promise_of_a_provider():
     with served(_StandIn) as url:
         left = check_provider(
-            lambda: OpenAIProvider("gpt-6-luna", KEY, api="responses", base_url=url)
+            lambda: OpenAIProvider("gpt-6-luna", KEY, api="responses", base_url=url),
+            secret=KEY,
         )
     assert left == []
 
