@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from notebook_agents import checks
 from notebook_agents.errors import (
     AgentConfigurationError,
     AgentProviderError,
@@ -67,7 +68,7 @@ class FallbackProvider(Provider):
     Raises
     ------
     AgentConfigurationError
-        If there is none, or one of them is neither.
+        If there is none, one of them is neither, or `rest` is no number.
 
     Notes
     -----
@@ -96,6 +97,7 @@ class FallbackProvider(Provider):
                 '["anthropic:claude-sonnet-5-5", "local"].'
             )
             raise AgentConfigurationError(message)
+        checks.number("rest", rest, least=0)
         self._members = [_Member(each) for each in providers]
         self._rest = rest
         self._is_checked = False

@@ -590,6 +590,12 @@ def test_it_takes_a_list_of_models(wrong):
         FallbackProvider(wrong)
 
 
+@pytest.mark.parametrize("wrong", ["60", None, -1, float("nan"), True])
+def test_a_rest_that_is_no_number_of_seconds_is_refused_at_once(wrong):
+    with pytest.raises(AgentConfigurationError, match=r"^rest is "):
+        FallbackProvider([Named("a", ["Hello."])], rest=wrong)
+
+
 def test_several_have_no_model_in_common():
     with pytest.raises(AgentConfigurationError, match="cannot be that of several"):
         Agent(["openai", "anthropic"], model="gpt-6-luna")
