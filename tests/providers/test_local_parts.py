@@ -93,6 +93,26 @@ async def test_a_missing_engine_names_the_extra(
     assert caught.value.extra == "local"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": 5},
+        {"model": " "},
+        {"n_ctx": "big"},
+        {"n_ctx": 0},
+        {"n_threads": 1.5},
+        {"seed": None},
+        {"guided": "yes"},
+    ],
+    ids=str,
+)
+def test_an_option_that_cannot_be_right_is_refused_where_it_is_given(
+    options: dict[str, Any],
+) -> None:
+    with pytest.raises(AgentConfigurationError, match=f"^{next(iter(options))} is "):
+        LocalProvider(**options)
+
+
 # --------------------------------------------------------------------- weights
 
 
@@ -151,6 +171,36 @@ def test_a_variable_that_names_no_file_is_named(
     monkeypatch.setenv("NOTEBOOK_AGENTS_LOCAL_MODEL", "/no/such.gguf")
     with pytest.raises(ModelNotFoundError, match="NOTEBOOK_AGENTS_LOCAL_MODEL"):
         find_weights()
+
+
+def test_a_file_in_the_place_of_the_known_model_is_shown_and_not_held_by_the_hand(
+    small: weights.Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"another model")
+    provider = LocalProvider()
+    agent = Agent(provider)
+    assert (agent.model_label, provider._is_guided) == ("local:smollm2-135m", True)
+    monkeypatch.setenv("NOTEBOOK_AGENTS_LOCAL_MODEL", str(other))
+    assert (agent.model_label, provider._is_guided) == (f"local:{other}", False)
+    assert LocalProvider(guided=True)._is_guided
+
+
+@pytest.mark.parametrize("named_by", ["a path", "the environment"])
+def test_the_known_model_is_known_by_its_file_wherever_that_is(
+    small: weights.Weights,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    named_by: str,
+) -> None:
+    same = tmp_path / "renamed.gguf"
+    same.write_bytes(b"1234")
+    if named_by == "the environment":
+        monkeypatch.setenv("NOTEBOOK_AGENTS_LOCAL_MODEL", str(same))
+        provider = LocalProvider()
+    else:
+        provider = LocalProvider(str(same))
+    assert (provider.model, provider._is_guided) == ("smollm2-135m", True)
 
 
 def test_the_cache_comes_before_an_installed_package(

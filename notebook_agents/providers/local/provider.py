@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+from notebook_agents import checks
 from notebook_agents.messages import ToolCall
 from notebook_agents.providers.base import (
     Delta,
@@ -42,6 +43,7 @@ from notebook_agents.providers.local.weights import (
     find_weights,
     is_path,
     known_weights,
+    name_of,
     weights_here,
 )
 from notebook_agents.providers.output_format import OutputMode
@@ -73,12 +75,15 @@ class LocalProvider(Provider):
     guided : bool, optional
         Hold the model by the hand: the texts among a tool's arguments are
         copied from the user's message, a tool's result is quoted. Default is
-        to do so for the known models, which need it, and not for other files.
+        to do so for the known models, which need it, and not for other files,
+        whether a path or the environment names them.
 
     Raises
     ------
     ModelNotFoundError
         If no model of that name is known.
+    AgentConfigurationError
+        If an option cannot be right.
 
     Notes
     -----
@@ -103,13 +108,29 @@ class LocalProvider(Provider):
         seed: int = 0,
         guided: bool | None = None,
     ) -> None:
-        self.model = model if is_path(model) else known_weights(model).name
+        checks.not_blank("model", model)
+        checks.whole("n_ctx", n_ctx, least=1)
+        if n_threads is not None:
+            checks.whole("n_threads", n_threads, least=1)
+        checks.whole("seed", seed, least=-1)
+        if guided is not None:
+            checks.flag("guided", guided)
+        self._asked_for = model if is_path(model) else known_weights(model).name
         self.n_ctx = n_ctx
         """Size of the context, in tokens."""
         self._n_threads = n_threads
         self._seed = seed
-        self._is_guided = not is_path(model) if guided is None else guided
+        self._guided = guided
         self._options: EngineOptions | None = None
+
+    @property
+    def model(self) -> str:  # type: ignore[override] # the environment may change it
+        """What answers: a known model, or the path of another file."""
+        return name_of(self._asked_for)
+
+    @property
+    def _is_guided(self) -> bool:
+        return not is_path(self.model) if self._guided is None else self._guided
 
     def output_mode(self, *, has_tools: bool) -> OutputMode:
         """Let the engine enforce the shape of an answer, while the model writes."""
@@ -185,7 +206,7 @@ class LocalProvider(Provider):
             release_engine(self._options, self, force=True)
 
     def _find_options(self) -> EngineOptions:
-        path = find_weights(self.model).resolve()
+        path = find_weights(self._asked_for).resolve()
         return EngineOptions(path=path, n_ctx=self.n_ctx, n_threads=self._n_threads)
 
     async def _call(

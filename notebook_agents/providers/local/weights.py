@@ -20,6 +20,7 @@ __all__ = [
     "is_path",
     "known_weights",
     "models_folder",
+    "name_of",
     "weights_here",
 ]
 
@@ -168,8 +169,7 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
     if is_path(model):
         return _existing(Path(model).expanduser(), "")
     weights = known_weights(model)
-    chosen = os.environ.get("NOTEBOOK_AGENTS_LOCAL_MODEL", "").strip()
-    if chosen:
+    if chosen := _chosen():
         return _existing(Path(chosen).expanduser(), "NOTEBOOK_AGENTS_LOCAL_MODEL: ")
     for path in _places(weights):
         if is_complete(path, weights):
@@ -180,6 +180,33 @@ def find_weights(model: str = DEFAULT_MODEL) -> Path:
         f"`{PULL_COMMAND}` once (in a notebook: `{CELL_COMMAND}`). Looked in {looked}."
     )
     raise ModelNotFoundError(message)
+
+
+def name_of(model: str) -> str:
+    """Name what answers where a model is asked for.
+
+    Parameters
+    ----------
+    model : str
+        Name of a known model, or the path of a GGUF file.
+
+    Returns
+    -------
+    str
+        Name of a known model, also where its file is given by a path; else the
+        path of the file, also where the environment puts it in the place of a
+        known model.
+    """
+    file = model if is_path(model) else _chosen()
+    if not file:
+        return model
+    path = Path(file).expanduser()
+    return next((known.name for known in KNOWN if is_complete(path, known)), file)
+
+
+def _chosen() -> str:
+    """Name the file that is to be taken in the place of any known model."""
+    return os.environ.get("NOTEBOOK_AGENTS_LOCAL_MODEL", "").strip()
 
 
 def weights_here() -> list[str]:
@@ -195,8 +222,7 @@ def weights_here() -> list[str]:
     ModelNotFoundError
         If there are none; the message says what to run.
     """
-    chosen = os.environ.get("NOTEBOOK_AGENTS_LOCAL_MODEL", "").strip()
-    if chosen:
+    if chosen := _chosen():
         return [chosen]  # whatever is asked for
     known = {weights.file for weights in KNOWN}
     found = (path for folder in _folders() for path in folder.glob("*.gguf"))
