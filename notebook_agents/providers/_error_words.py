@@ -10,6 +10,11 @@ from notebook_agents.providers._google_errors import told_reasons, told_wait
 
 __all__ = ["Words", "words_of"]
 
+MOST_CHARACTERS = 20_000
+"""What is looked at: an error that has something to say does so sooner."""
+# Each is found, or not, without a look at the rest of the text for each "<".
+_TAG = re.compile(r"(?s)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
@@ -60,16 +65,16 @@ def words_of(body: object) -> Words:
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, Mapping):
-        return Words(message=_plain(str(body or "")))
+        return Words(message=_plain(str(body or ""))[:MOST_CHARACTERS])
     inner = body.get("error") or body
     if not isinstance(inner, Mapping):
-        return Words(message=_text(inner))
+        return Words(message=_text(inner)[:MOST_CHARACTERS])
     message = _text(inner.get("message") or inner.get("detail") or inner.get("error"))
     extra = inner.get("metadata")
     if isinstance(extra, Mapping) and extra.get("raw"):
         message = f"{message}: {extra['raw']}"  # OpenRouter's upstream error
     return Words(
-        message=message,
+        message=message[:MOST_CHARACTERS],
         code=str(inner.get("code") or ""),
         kind=str(inner.get("type") or told_reasons(inner)),
         param=str(inner.get("param") or ""),
@@ -95,5 +100,5 @@ def _text(said: object) -> str:
 def _plain(text: str) -> str:
     """Give the words of a text that may be a web page."""
     if "<" in text:
-        text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", text)
+        text = _TAG.sub(" ", text)
     return " ".join(text.split())
