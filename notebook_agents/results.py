@@ -199,7 +199,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         -------
         pandas.DataFrame
             One row an event, but for the pieces of streamed text: its time,
-            step, kind, tool, text, arguments, status, seconds and tokens.
+            step, kind, tool, text, arguments, status, seconds and tokens, which
+            are those of the run so far: the last row has them all.
 
         Raises
         ------
