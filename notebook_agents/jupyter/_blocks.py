@@ -20,6 +20,7 @@ _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$")
 _QUOTE = re.compile(r"[ \t]*>[ ]?")
 _TAB = "    "
+_LONGEST_PREFIX = 1000  # columns; what is nested deeper is read as text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class LineReader:
         prefix = containers[0] if containers else ""
         found = _FENCE.match(line, len(prefix))
         prefix = prefix.expandtabs(4)
-        if found is None:
+        if found is None or len(prefix) > _LONGEST_PREFIX:
             return None
         far = len(prefix) - self._list_indent >= len(_TAB)
         needs_list = self._going_on == "text" or not self._list_indent
@@ -207,7 +208,8 @@ class LineReader:
     def _note_text(self, line: str) -> None:
         item = _LIST_ITEM.match(line)
         if item:
-            self._list_indent = len(item[0].expandtabs(4))
+            indent = len(item[0].expandtabs(4))
+            self._list_indent = indent if indent <= _LONGEST_PREFIX else 0
         elif self._going_on != "text" and _indent(line) < min(2, self._list_indent):
             self._list_indent = 0
 

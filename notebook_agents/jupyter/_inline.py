@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from functools import cached_property
 
+from notebook_agents.jupyter._places import Marks, Places, target_ends
 from notebook_agents.jupyter._targets import (
     ESCAPED,
     LOCAL_IMAGE,
@@ -46,9 +48,15 @@ _UNSAFE_TEX = re.compile(
 _INLINE_MATH = re.compile(
     r"\$(?![\s$])((?:[^$\\]|\\.){1,2000}?)(?<!\s)\$(?!\$)", re.DOTALL
 )
-_DEEPEST = 32  # parentheses in a target, as in cmark
 _SPACE = re.compile(r"[ \t\n]")
+_DOLLAR_SIGN = re.compile(r"\$")
+_LINE_END = re.compile(r"\n")
+_ROW_START = re.compile(r"\s*\|")
+_TICKS = re.compile(r"`+")
+_ENDS_MATH = re.compile(r"(?<!\\)(?:\\{1,2}[)\]]|\\end\{[A-Za-z]*\*?\})")
+_CODE_OR_BRACKET = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
 _URL_START = re.compile(r"://|www\.", re.IGNORECASE)
+_LONGEST_LABEL = 999  # characters, as in CommonMark
 
 
 class Scanner:
@@ -83,11 +91,14 @@ class Scanner:
         self._in_link = is_label
         self._begins_in_url = in_url
         self._out: list[str] = []
-        self._brackets = _matching_brackets(text)
-        self._ticks = [match.span() for match in re.finditer(r"`+", text)]
-        self._tick_ends = [end for _, end in self._ticks]
+        self._ticks = Marks(_TICKS, text)
+        self._brackets = _matching_brackets(text, self._ticks)
+        self._block_starts = Places(_BLOCK_START, text)
+        self._line_ends = Places(_LINE_END, text)
+        self._spaces = Places(_SPACE, text)
+        self._dollars = Places(_DOLLAR_SIGN, text)
+        self._math_ends = Marks(_ENDS_MATH, text)
         self._urls = [match.end() for match in _URL_START.finditer(text)]
-        self._missing: set[str] = set()
 
     def run(self) -> str:
         """Give the harmless paragraph."""
@@ -143,26 +154,22 @@ class Scanner:
     # Code
 
     def _take_ticks(self, at: int) -> int:
-        index = bisect_right(self._tick_ends, at)
-        start = self._tick_ends[index]
-        length = start - at
-        for begin, end in self._ticks[index + 1 :]:
-            if end - begin == length:
-                code = self._text[start:begin]
-                if not _BLOCK_START.search(code):
-                    return self._write_code(code, length, end)
-                break
-        return self._write("&#96;" * length, start)
+        ticks = _TICKS.match(self._text, at)
+        assert ticks is not None  # noqa: S101 - here stands one
+        start = ticks.end()
+        end = self._ticks.next(ticks[0], start)
+        if end is None or self._block_starts.is_within(start, end):
+            return self._write("&#96;" * len(ticks[0]), start)
+        return self._write_code(self._text[start:end], ticks[0], end + len(ticks[0]))
 
-    def _write_code(self, code: str, ticks: int, end: int) -> int:
+    def _write_code(self, code: str, ticks: str, end: int) -> int:
         code = code.replace("\n", " ")
         if not _NEEDS_HTML.search(code) and code.strip():
-            fence = "`" * ticks
-            return self._write(f"{fence}{code}{fence}", end)
+            return self._write(f"{ticks}{code}{ticks}", end)
         if code.startswith(" ") and code.endswith(" ") and code.strip():
             code = code[1:-1]
-        line = self._text[self._text.rfind("\n", 0, end) + 1 : end]
-        if line.lstrip().startswith("|"):
+        line_end = self._line_ends.last(end)
+        if _ROW_START.match(self._text, 0 if line_end is None else line_end + 1):
             code = code.replace("\\|", "|")
         return self._write(code_html(code), end)
 
@@ -185,31 +192,21 @@ class Scanner:
         environment = re.compile(r"\\begin\{[A-Za-z]*\*?\}").match(text, at)
         if environment:
             closing = environment[0].replace("begin", "end", 1)
-            end = self._find(closing, environment.end())
+            end = self._math_ends.next(closing, environment.end())
             if end is not None:
                 end += len(closing)
                 return self._write_math("", text[at:end], end)
         return self._take_escape(at)
 
-    def _find(self, closing: str, begin: int) -> int | None:
-        """Find what closes mathematics; what is not there is looked for once."""
-        if closing in self._missing:
-            return None
-        found = re.compile(r"(?<!\\)" + re.escape(closing)).search(self._text, begin)
-        if found is None:
-            self._missing.add(closing)
-            return None
-        return found.start()
-
     def _take_bracketed_math(
         self, at: int, opening: str, closing: str, dollars: str
     ) -> int | None:
         begin = at + len(opening)
-        end = self._find(closing, begin)
-        if end is None:
+        end = self._math_ends.next(closing, begin)
+        if end is None or self._dollars.is_within(begin, end):
             return None
         body = self._text[begin:end]
-        if not body.strip() or "$" in body:
+        if not body.strip():
             return None
         if opening.endswith("[") and not _LOOKS_LIKE_MATH.search(body):
             return None
@@ -236,7 +233,9 @@ class Scanner:
                 return self._write_math("$$", text[at + 2 : end], end + 2)
             return self._write(DOLLAR * 2, at + 2)
         found = _INLINE_MATH.match(text, at)
-        if found and ("\\" in found[1] or not text[found.end() :][:1].isalnum()):
+        if found and (
+            "\\" in found[1] or not text[found.end() : found.end() + 1].isalnum()
+        ):
             return self._write_math("$", found[1], found.end())
         return self._write(DOLLAR, at + 1)
 
@@ -253,8 +252,8 @@ class Scanner:
         # JupyterLab would put the mathematics, unescaped, into the attribute.
         index = bisect_right(self._urls, at)
         if index:
-            return not _SPACE.search(self._text, self._urls[index - 1], at)
-        return self._begins_in_url and not _SPACE.search(self._text, 0, at)
+            return not self._spaces.is_within(self._urls[index - 1], at)
+        return self._begins_in_url and not self._spaces.is_within(0, at)
 
     # Links and images
 
@@ -302,17 +301,22 @@ class Scanner:
         close = self._brackets.get(at)
         if close is None:
             return None
-        label = self._text[at + 1 : close]
         inline = self._read_target(close + 1)
         if inline is not None:
-            return label, *inline
-        key, end = label, close + 1
+            return self._text[at + 1 : close], *inline
+        key, end = (at + 1, close), close + 1
         second = self._brackets.get(close + 1)
         if second is not None:
-            key = self._text[close + 2 : second] or label
+            key = (close + 2, second) if second > close + 2 else key
             end = second + 1
-        target = self._references.get(label_key(key))
-        return None if target is None else (label, target, end)
+        if key[1] - key[0] > _LONGEST_LABEL:
+            return None
+        target = self._references.get(label_key(self._text[slice(*key)]))
+        return None if target is None else (self._text[at + 1 : close], target, end)
+
+    @cached_property
+    def _target_ends(self) -> dict[int, int]:
+        return target_ends(self._text)
 
     def _read_target(self, at: int) -> tuple[str, int] | None:
         """Read ``(target "title")``; give the target and where it ends."""
@@ -323,7 +327,7 @@ class Scanner:
         end = match.end()
         target = match[1]
         if target is None:
-            end = _end_of_target(text, match.end())
+            end = self._target_ends[match.end()]
             target = text[match.end() : end]
         title = _TITLE.match(text, end)
         closing = re.compile(r"\s*\)").match(text, title.end() if title else end)
@@ -336,34 +340,21 @@ class Scanner:
         return self._write(f"[{label}]({url})", end)
 
 
-def _matching_brackets(text: str) -> dict[int, int]:
+def _matching_brackets(text: str, ticks: Marks) -> dict[int, int]:
     """Give, for each ``[`` outside code, the position of its ``]``."""
     pairs: dict[int, int] = {}
     opened: list[int] = []
-    for match in re.finditer(r"\\.|(`+)(?!`).*?(?<!`)\1(?!`)|[\[\]]", text, re.DOTALL):
-        if match[0] == "[":
-            opened.append(match.start())
-        elif match[0] == "]" and opened:
-            pairs[opened.pop()] = match.start()
+    at = 0
+    while found := _CODE_OR_BRACKET.search(text, at):
+        at = found.end()
+        if found[0][0] == "`":
+            end = ticks.next(found[0], at)
+            at = at if end is None else end + len(found[0])
+        elif found[0] == "[":
+            opened.append(found.start())
+        elif found[0] == "]" and opened:
+            pairs[opened.pop()] = found.start()
     return pairs
-
-
-def _end_of_target(text: str, at: int) -> int:
-    """Give where a target ends: at white space or at the closing parenthesis."""
-    depth = 0
-    while at < len(text) and not text[at].isspace():
-        if text[at] == "\\":
-            at += 1
-        elif text[at] == "(":
-            depth += 1
-            if depth > _DEEPEST:
-                break
-        elif text[at] == ")":
-            if not depth:
-                break
-            depth -= 1
-        at += 1
-    return min(at, len(text))
 
 
 def _is_balanced(body: str) -> bool:

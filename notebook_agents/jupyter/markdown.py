@@ -35,7 +35,7 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _INFO = re.compile(r"[A-Za-z0-9_+#.\-]{1,40}")
 _PARTIAL_FENCE = re.compile(r"[\s>]*(?:`{1,2}|~{1,2})$")
 _DEFINITION = re.compile(
-    r""" {0,3}\[((?!\^)[^\[\]]+)\]:\s*(?:<([^<>]*)>|([^\s<]*[./:#]\S*))(?:\s+["'(].*)?\s*$"""
+    r""" {0,3}\[((?!\^)[^\[\]]+)\]:\s*(?:<([^<>]*)>|((?>[^\s<]*[./:#]\S*)))(?:\s+["'(].*)?\s*$"""
 )
 _MERMAID_FETCHES = re.compile(
     r"//|https?:|url|img|image|icon|data:|script|click|href|[<&@\\`]|%%|#\w+;|\A\s*---"
@@ -45,7 +45,7 @@ _MERMAID_FETCHES = re.compile(
 _UNSAFE_DEFINITION = r"\s*(?:<|\S*[:&\\]|//)"
 _UNCALM = re.compile(
     r"<[A-Za-z/!?]|!\[|@@\d|\\begin|\\end|\\\\[()\[\]]"
-    rf"|\]:{_UNSAFE_DEFINITION}|(?:://|www\.)\S*[$\\]|\]\((?!{LINK_TARGET})"
+    rf"|\]:{_UNSAFE_DEFINITION}|(?<!\S)(?>\S*?(?:://|www\.))\S*[$\\]|\]\((?!{LINK_TARGET})"
 )
 _TAG = r"(?P<tag><)(?=[A-Za-z/!?])(?!/?(?:code|pre|span)>)"
 _LINK = rf"(?<=\])(?P<link>\()(?!{LINK_TARGET})"

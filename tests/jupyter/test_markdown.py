@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -242,6 +243,42 @@ def test_a_diagram_that_could_fetch_is_shown_as_its_source(line):
 @pytest.mark.timeout(10)
 def test_a_text_made_to_be_slow_is_not(piece):
     assert safe_markdown(piece * 9000)
+
+
+def _letters(number: int) -> str:
+    return "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
+
+
+MADE_TO_BE_SLOW = {
+    "code": lambda size: "`a``b" * (size // 5),
+    "code of many lengths": lambda size: "".join(
+        "`" * length + "a" for length in range(1, int((2 * size) ** 0.5))
+    ),
+    "code across blocks": lambda size: "`a\n- b`" * (size // 8),
+    "links that never end": lambda size: "[a](" * (size // 4),
+    "parentheses in open links": lambda size: "[a](" * 30 + "()" * (size // 2),
+    "brackets in brackets": lambda size: "[" * (size // 2) + "]" * (size // 2),
+    "names of environments": lambda size: "".join(
+        f"\\begin{{{_letters(number)}}}" for number in range(size // 11)
+    ),
+    "mathematics with a dollar": lambda size: r"\(" * (size // 2) + r"$\)",
+    "dollars in a link": lambda size: "http://a" + "$" * size,
+    "dots in a definition": lambda size: "[a]: " + "." * (size // 8) + " b",
+    "links in code": lambda size: "```\n" + "www." * (size // 4) + "\n```",
+    "code far inside": lambda size: "- " * (size // 4) + "```\n" + "\n" * (size // 2),
+}
+
+
+@pytest.mark.parametrize("kind", MADE_TO_BE_SLOW)
+def test_a_text_of_sixteen_times_the_size_takes_about_sixteen_times_as_long(kind):
+    def seconds(size: int) -> float:
+        text = MADE_TO_BE_SLOW[kind](size)
+        began = time.thread_time()
+        safe_markdown(text)
+        return time.thread_time() - began
+
+    few = max(seconds(12_000) for _ in range(3))
+    assert seconds(192_000) < 48 * few  # looking at all of it for each mark: 256
 
 
 def _cut(text: str, limit: int) -> tuple[str, str, str] | None:
