@@ -25,6 +25,7 @@ __all__ = [
     "indented",
     "is_whole",
     "moment",
+    "quoted",
     "retry_text",
     "shortened",
     "tokens",
@@ -123,6 +124,14 @@ def arguments_text(args: Mapping[str, Any]) -> str:
             shown = f" {json.dumps(value, ensure_ascii=False, default=repr)}"
         lines.append(f"{name}:{shown}")
     return "\n".join(lines)
+
+
+def quoted(word: str) -> str:
+    """Write a name so that the line of a magic takes it for one word."""
+    if word and not re.search(r"[\s\"']", word):
+        return word
+    escaped = re.sub(r'(["\\])', r"\\\1", word)
+    return f'"{escaped}"'
 
 
 def duration(seconds: float | None) -> str:

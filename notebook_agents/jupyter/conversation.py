@@ -9,7 +9,7 @@ from IPython.core.error import UsageError
 
 from notebook_agents.agent import Agent
 from notebook_agents.jupyter import kernel
-from notebook_agents.jupyter._words import clean, moment, shortened
+from notebook_agents.jupyter._words import clean, moment, quoted, shortened
 from notebook_agents.memory.journal import UnfinishedRun
 from notebook_agents.memory.named import list_sessions, open_session
 from notebook_agents.memory.session import MemorySession, load_history
@@ -135,8 +135,8 @@ async def unfinished_line(
     runs = await asyncio.to_thread(cut_off_runs, memory)
     if not runs:
         return ""
-    named = f" -S {_quoted(session)}" if session else ""
-    line = f"%agent resume{f' {agent}' if agent else ''}{named}"
+    named = f" -S {quoted(session)}" if session else ""
+    line = f"%agent resume{f' {quoted(agent)}' if agent else ''}{named}"
     if len(runs) == 1:
         said = f"A run of this conversation was cut off ({_prompt(runs[0])})."
         return f"{said} {line} goes on with it."
@@ -155,10 +155,6 @@ def listed(runs: Sequence[UnfinishedRun]) -> str:
 def _prompt(run: UnfinishedRun) -> str:
     text = " ".join(clean(run["prompt"]).split())
     return f"\N{LEFT DOUBLE QUOTATION MARK}{shortened(text, _LONGEST_PROMPT)}\N{RIGHT DOUBLE QUOTATION MARK}"
-
-
-def _quoted(name: str | None) -> str:
-    return f'"{name}"' if name and " " in name else name or ""
 
 
 def _opened(name: str) -> MemorySession:

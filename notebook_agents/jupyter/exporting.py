@@ -13,10 +13,17 @@ from notebook_agents.errors import (
     MissingFileError,
     UnusableFileError,
 )
-from notebook_agents.events import AnswerEvent, ErrorEvent, TaskEvent
-from notebook_agents.jupyter._words import encodable
+from notebook_agents.events import (
+    AnswerEvent,
+    ErrorEvent,
+    ObservationEvent,
+    TaskEvent,
+)
+from notebook_agents.jupyter._targets import character_references
+from notebook_agents.jupyter._words import encodable, quoted
 from notebook_agents.jupyter.html import header
-from notebook_agents.jupyter.segments import Segment, TextSegment
+from notebook_agents.jupyter.markdown import safe_bundle
+from notebook_agents.jupyter.segments import ObjectSegment, Segment, TextSegment
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 from notebook_agents.results import AgentResult
@@ -24,6 +31,8 @@ from notebook_agents.results import AgentResult
 __all__ = ["export"]
 
 _Bundle = dict[str, Any]
+
+_PICTURES = ("image/png", "image/jpeg")
 
 
 def export(result: AgentResult[Any], path: Path) -> None:
@@ -83,6 +92,8 @@ def _as_markdown(result: AgentResult[Any]) -> str:
         bundle = segment.bundle()
         if isinstance(segment, TextSegment):
             parts.append(bundle["text/markdown"])
+        elif isinstance(segment, ObjectSegment):
+            parts.append(_object(bundle))
         else:
             parts.append(_quoted(bundle["text/plain"], fenced=True))
     parts.append(f"*{result.model}: {result.summary()}*")
@@ -125,7 +136,7 @@ def _notebook(result: AgentResult[Any]) -> dict[str, Any]:
         "cell_type": "code",
         "execution_count": None,
         "metadata": {},
-        "source": f"%%agent {_agent(result)}\n{_prompt(result)}",
+        "source": f"{_line(result)}\n{_prompt(result)}",
         "outputs": outputs,
     }
     cells = encodable([cell])
@@ -150,10 +161,17 @@ def _outputs(result: AgentResult[Any]) -> Iterator[_Bundle]:
 
 
 def _segments(result: AgentResult[Any]) -> list[Segment]:
+    """Give all that a cell shows of the run, in the order in which it does."""
     transcript = Transcript()
+    shown: dict[str, Segment | None] = {}
     for event in result.events:
-        transcript.apply(event)
-    return [part for part in transcript.segments if any(part.bundle().values())]
+        shown.update(dict.fromkeys(transcript.apply(event)))
+        if isinstance(event, ObservationEvent) and event.bundle:
+            key = f"object:{event.seq}"
+            shown[key] = ObjectSegment(key, event.step, safe_bundle(event.bundle))
+    known = {segment.key: segment for segment in transcript.segments}
+    parts = [segment or known[key] for key, segment in shown.items()]
+    return [part for part in parts if any(part.bundle().values())]
 
 
 def _state(result: AgentResult[Any]) -> Any:
@@ -170,6 +188,24 @@ def _agent(result: AgentResult[Any]) -> str:
 def _prompt(result: AgentResult[Any]) -> str:
     first = next((e for e in result.events if isinstance(e, TaskEvent)), None)
     return first.prompt if first is not None else ""
+
+
+def _line(result: AgentResult[Any]) -> str:
+    """Give the line of a cell that asks the same."""
+    raw = " -r" if "{" in _prompt(result) else ""  # what stood in a variable is in it
+    return f"%%agent {quoted(_agent(result))}{raw}"
+
+
+def _object(bundle: _Bundle) -> str:
+    """Write what a tool returned, printed or drew as Markdown."""
+    markdown, plain = bundle.get("text/markdown"), bundle["text/plain"]
+    if markdown:
+        return str(markdown)
+    for kind in _PICTURES:
+        if kind in bundle:
+            data = "".join(str(bundle[kind]).split())
+            return f"![{character_references(plain)}](data:{kind};base64,{data})"
+    return _quoted(plain, fenced=True)  # the card above has what the model read
 
 
 def _quoted(text: str, *, fenced: bool = False) -> str:

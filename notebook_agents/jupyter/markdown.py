@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from notebook_agents.jupyter._blocks import Block, read_blocks
 from notebook_agents.jupyter._inline import DOLLAR, Scanner
@@ -27,7 +28,7 @@ from notebook_agents.jupyter._targets import (
     label_key,
 )
 
-__all__ = ["safe_markdown"]
+__all__ = ["safe_bundle", "safe_markdown"]
 
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -97,6 +98,15 @@ def safe_markdown(
         else:
             written += _write_code(block)
     return _seal(_settle_dollars("\n".join(written)), remote_images=remote_images)
+
+
+def safe_bundle(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the MIME bundle of an object, in which any Markdown is made harmless."""
+    bundle = {"text/plain": "", **shown}
+    markdown = bundle.get("text/markdown")
+    if isinstance(markdown, str):
+        bundle["text/markdown"] = safe_markdown(markdown)
+    return bundle
 
 
 def _clean(text: str) -> str:

@@ -28,7 +28,7 @@ from notebook_agents.events import (
 from notebook_agents.jupyter._words import LIMITS, encodable
 from notebook_agents.jupyter.html import header
 from notebook_agents.jupyter.look import Look
-from notebook_agents.jupyter.markdown import safe_markdown
+from notebook_agents.jupyter.markdown import safe_bundle
 from notebook_agents.jupyter.segments import TextSegment
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
@@ -158,7 +158,7 @@ class CellRenderer:
         texts = [part for part in parts if isinstance(part, TextSegment) and part.text]
         keys = [text.key for text in texts if text.step == texts[-1].step] or ["answer"]
         self._objects.update({key: {"text/plain": ""} for key in keys})
-        self._objects[keys[0]] = dict(bundle)
+        self._objects[keys[0]] = safe_bundle(bundle)
         for key in keys:
             self._show(key)
 
@@ -191,7 +191,7 @@ class CellRenderer:
             self._stale[HEADER] = None
         if isinstance(event, ObservationEvent) and event.bundle:
             key = f"object:{event.seq}"
-            self._objects[key] = {"text/plain": "", **event.bundle}
+            self._objects[key] = safe_bundle(event.bundle)
             self._stale[key] = None
 
     def _is_said_elsewhere(self, event: Event) -> bool:
@@ -263,13 +263,9 @@ class CellRenderer:
     def _bundle(self, key: str) -> dict[str, Any]:
         if key == HEADER:
             return self._header_bundle()
-        if key not in self._objects:
-            return self._transcript.bundle(key)
-        bundle = self._objects.pop(key)
-        markdown = bundle.get("text/markdown")
-        if isinstance(markdown, str):
-            bundle["text/markdown"] = safe_markdown(markdown)
-        return bundle
+        if key in self._objects:
+            return self._objects.pop(key)
+        return self._transcript.bundle(key)
 
     async def _keep_time(self) -> None:
         while True:

@@ -16,6 +16,7 @@ __all__ = [
     "ApprovalSegment",
     "GrowingSegment",
     "NoticeSegment",
+    "ObjectSegment",
     "Segment",
     "TextSegment",
     "ThinkingSegment",
@@ -44,7 +45,7 @@ class Segment:
     """
 
     kind: ClassVar[str] = ""
-    """``text``, ``thinking``, ``tool``, ``approval`` or ``notice``."""
+    """``text``, ``thinking``, ``tool``, ``object``, ``approval`` or ``notice``."""
 
     key: str
     step: int
@@ -177,6 +178,13 @@ class ApprovalSegment(FixedSegment):
 
     __slots__ = ()
     kind = "approval"
+
+
+class ObjectSegment(FixedSegment):
+    """What a tool returned, printed or drew."""
+
+    __slots__ = ()
+    kind = "object"
 
 
 class NoticeSegment(FixedSegment):

@@ -109,6 +109,13 @@ def test_a_cell_says_that_a_run_was_cut_off_and_what_to_type(cut_off, kernel):
     assert said not in kernel.run("%agent history -S diary").text
 
 
+def test_what_to_type_has_a_name_of_several_words_in_quotes(cut_off, kernel):
+    kernel.run("agent = bot('Hello.', 'It is done.'); agent.name = 'data analyst'")
+    shown = kernel.run('%%agent "data analyst" -S diary\nhi').text
+    line = re.search(r"%agent resume .*(?= goes on with it)", shown)[0]
+    assert "session diary, resumed" in kernel.run(line).text
+
+
 @pytest.mark.parametrize(
     "cell",
     ["%agent resume -S diary", "pass\n%agent resume bot -S diary"],
