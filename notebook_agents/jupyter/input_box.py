@@ -41,8 +41,7 @@ _LONGEST_CALL = 300  # characters of a call there
 _LONGEST_VIEW = 100_000  # characters: a notebook that is sent more loses some of it
 
 _ANSWERS: dict[str, Decision] = {
-    "y": Allow(),
-    "yes": Allow(),
+    **dict.fromkeys(("y", "yes", "ok", "okay", "approve", "allow"), Allow()),
     "a": Always(),
     "always": Always(),
     "q": Stop(),
@@ -50,7 +49,10 @@ _ANSWERS: dict[str, Decision] = {
     "stop": Stop(),
     "": Deny(),
 }
-_NO = re.compile(r"no?(?:[\s,.:;]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
+_UNCLEAR = re.compile(r"(?:y|yes|ok|okay|approved?|allow|sure|always)\b", re.IGNORECASE)
+"""How a yes may begin: with more behind it, it is neither that nor plainly a no."""
+_ASK_AGAIN = "Yes or no? y runs it as it is, n and a reason does not; e changes it."
+_NO = re.compile(r"(?:no?|deny)(?:[\s,.:;]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
 
 
 class InputBox:
@@ -139,15 +141,19 @@ class _Dialog:
 
     async def hold(self) -> None:
         """Ask until there is a decision, from whomever."""
+        hint = ""
         while self._pending.decision is None:
-            text = await self._read(self._question())
+            text = await self._read(f"{hint}{self._question()}")
             if text is None:
                 return
-            step = self._steps.get(text.lower())
-            if step is None:
-                self._pending.decide(_decision(text), by="person")
-            else:
+            step, decision = self._steps.get(text.lower()), _decision(text)
+            hint = ""
+            if step is not None:
                 await step()
+            elif decision is not None:
+                self._pending.decide(decision, by="person")
+            else:
+                hint = f"{_ASK_AGAIN}\n"
 
     async def _read(self, prompt: str) -> str | None:
         """Read a line; None if the call has been decided meanwhile."""
@@ -185,7 +191,7 @@ class _Dialog:
         waiting = self._waiting()
         calls = "".join(f"  {_call(each.request)}\n" for each in waiting)
         text = await self._read(f"Run all {len(waiting)}?\n{calls}[y]es, [N]o: ")
-        if text in {"y", "Y", "yes"}:
+        if text is not None and isinstance(_decision(text), Allow):
             for each in waiting:
                 each.decide(Allow(), by="person")
 
@@ -216,11 +222,13 @@ class _Dialog:
         await self._waiter.run(show)
 
 
-def _decision(text: str) -> Decision:
-    """Read an answer; anything that is no word of ours is a no, and its reason."""
-    known = _ANSWERS.get(text.lower())
+def _decision(text: str) -> Decision | None:
+    """Read an answer: anything else is a no and its reason, but for half a yes."""
+    known = _ANSWERS.get(text.lower().rstrip(".! "))
     if known is not None:
         return known
+    if _UNCLEAR.match(text):
+        return None
     no = _NO.fullmatch(text)
     return Deny((no["reason"] or "").strip() if no else text)
 

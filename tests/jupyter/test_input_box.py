@@ -30,6 +30,23 @@ def test_yes_in_the_input_box_runs_the_tool(front_end, way):
     assert "deleted 1" in front_end.run("print(log)").text
 
 
+@pytest.mark.parametrize("yes", ["approve", "OK", "allow", "Yes!"])
+def test_whoever_says_yes_in_other_words_is_understood(front_end, yes):
+    front_end.run(ASK)
+    front_end.run("agent.run_sync('x')", yes)
+    assert "deleted 1" in front_end.run("print(log)").text
+
+
+@pytest.mark.parametrize("half", ["ok but not today", "yes, in the copy", "sure"])
+@pytest.mark.parametrize(("then", "log"), [("y", "deleted 1"), ("n", "[]")])
+def test_half_a_yes_is_asked_again_and_runs_nothing(front_end, half, then, log):
+    front_end.run(ASK)
+    reply = front_end.run("agent.run_sync('x')", half, then)
+    again = "Yes or no? y runs it as it is, n and a reason does not; e changes it.\n"
+    assert reply.prompts[1] == f"{again}{reply.prompts[0]}"
+    assert log in front_end.run("print(log)").text
+
+
 def test_always_in_the_input_box_asks_no_second_time(front_end):
     twice = ASK.replace("'the answer'", "call('delete', n=2), 'the answer'")
     front_end.run(twice)
@@ -64,14 +81,16 @@ def contents(front_end) -> list[str]:
     return front_end.run(CONTENTS).text.rstrip("\n").split("|")
 
 
-@pytest.mark.parametrize("no", ["n use the copy", "No, use the copy", "use the copy"])
+@pytest.mark.parametrize(
+    "no", ["n use the copy", "No, use the copy", "deny: use the copy", "use the copy"]
+)
 def test_a_reason_can_follow_a_no(front_end, no):
     front_end.run(ASK)
     front_end.run("agent.run_sync('x')", no)
     assert contents(front_end) == ["Denied: use the copy. The tool was not run."]
 
 
-@pytest.mark.parametrize("no", ["n", "NO", "", "no."])
+@pytest.mark.parametrize("no", ["n", "NO", "", "no.", "deny"])
 def test_a_no_needs_no_reason(front_end, no):
     front_end.run(ASK)
     front_end.run("agent.run_sync('x')", no)
