@@ -91,6 +91,8 @@ class CellApprover:
     def _waiting_calls(self) -> WaitingCalls:
         """Give those that are on screen, or new ones once these are decided."""
         if self._waiting is None or not self._waiting.take_more():
+            if self._waiting is not None:
+                self._waiting.hand_over()
             self._waiting = WaitingCalls(self._cell, self._retell, self._kept)
         return self._waiting
 

@@ -87,6 +87,11 @@ class WaitingCalls:
         """Tell whether another call may join: some wait, and on the same loop."""
         return bool(self._open) and self._loop is asyncio.get_running_loop()
 
+    def hand_over(self) -> None:
+        """Leave the cards that are kept to those that ask next."""
+        for card in self._kept if not self._open else ():
+            card.on_msg(self._on_message, remove=True)
+
     async def ask(self, pending: PendingApproval) -> None:
         """Put one question, wait for its answer, and leave a record of it.
 

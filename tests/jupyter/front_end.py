@@ -43,6 +43,8 @@ class Card:
         self.is_over = False
         self.told: list[dict[str, Any]] = []
         """What a page that was loaded again is told, in the order of time."""
+        self.acknowledged: list[Any] = []
+        """The numbers of the clicks that the kernel has heard."""
         self._messages: list[dict[str, Any]] = [{"kind": "ready"}]
         if click:
             self.click(click)
@@ -68,6 +70,7 @@ class Card:
         """Take in what the kernel says to the widget."""
         if content.get("kind") == "ack":
             self._times[content["of"]] = 0
+            self.acknowledged.append(content["n"])
         elif content.get("kind") in {"below", "decided"}:
             self.is_over = True
 
@@ -132,6 +135,11 @@ class Cell:
         for card in self._cards.values():
             ready = {"kind": "ready", "page": "loaded again"}
             self._front_end.send_to_widget(card.comm, ready)
+
+    @property
+    def first_card(self) -> Card:
+        """The card that was shown first."""
+        return next(iter(self._cards.values()))
 
     @property
     def told(self) -> list[dict[str, Any]]:

@@ -39,6 +39,31 @@ def cell():
         yield cell
 
 
+def test_a_click_is_acknowledged_once_however_often_was_asked():
+    with running_kernel() as manager, front_end_of(manager, has_subshells=True) as tab:
+        script = "*(call('delete', n=n) for n in range(4)), 'Done.'"
+        assert tab.run(f"{SETUP}\nagent = bot({script})").status == "ok"
+        cell = tab.start("result = await agent.run('x', max_steps=9)", has_card=True)
+        tab.follow(lambda: cell.shows("[card]"))
+        cell.load_again()
+        tab.follow(lambda: bool(cell.told))
+        card = cell.first_card
+
+        def click(name, decision="allow", **row):
+            said = {"kind": "decision", "n": name, "decision": decision, **row}
+            tab.send_to_widget(card.comm, said)
+
+        for number in range(1, 4):
+            click(number)
+            tab.follow(lambda: cell.reply.texts.count("[card]") > number)  # noqa: B023
+        click("once", id="of no row")
+        click("after it", id="of no row")
+        tab.follow(lambda: "after it" in card.acknowledged)
+        assert card.acknowledged.count("once") == 1
+        click("the last", "stop")
+        assert "RunCancelledError" in tab.finish(cell).text
+
+
 def texts(told):
     return [each["text"] for each in told["news"]]
 
