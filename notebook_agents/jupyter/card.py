@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 
 from notebook_agents.approval import ApprovalRequest
 from notebook_agents.jupyter._words import call_text, encodable
 from notebook_agents.jupyter.fields import fields_of
 from notebook_agents.jupyter.record import ApprovalRecord
-from notebook_agents.jupyter.widget import STYLE, script
+from notebook_agents.jupyter.widget import STYLE, CellWidget, script
 
 __all__ = ["ApprovalCard"]
 
 
-class ApprovalCard(anywidget.AnyWidget):
+class ApprovalCard(CellWidget):
     """Show calls that wait, with their buttons, and send back what is clicked.
 
     What is said back and forth stands at the top of ``card.js``.
@@ -54,19 +53,10 @@ class ApprovalCard(anywidget.AnyWidget):
         """Show what became of a call, in the place of its buttons."""
         self.records = {**self.records, request_id: encodable(record.line())}
 
-    def bundle(self) -> dict[str, Any]:
-        """Give the MIME bundle to display."""
-        made: Any = self._repr_mimebundle_()
-        bundle = dict(made[0] if isinstance(made, tuple) else made)
-        bundle["text/plain"] = "\n".join([*self._calls, self.hint]).rstrip()
-        return bundle
-
-    def close(self) -> None:
-        """Close the widget, and the layout that it was given."""
-        layout = self.layout
-        super().close()
-        if layout is not None:
-            layout.close()
+    @property
+    def plain(self) -> str:
+        """What is asked, for front ends without widgets."""
+        return "\n".join([*self._calls, self.hint]).rstrip()
 
 
 def _call(request: ApprovalRequest) -> str:

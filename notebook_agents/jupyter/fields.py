@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from notebook_agents.errors import ToolArgumentsError
+from notebook_agents.jupyter.json_text import read_json
 
 __all__ = ["changed_args", "fields_of", "shown"]
 
@@ -142,15 +143,11 @@ def _part(schema: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
 
 def _value(name: str, kind: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return read_json(text)
     except ValueError:
         what = "a number" if kind == "number" else 'JSON, such as [1, 2] or "text"'
         message = f"{name}: write {what}."
         raise ToolArgumentsError(message) from None
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(word)
 
 
 def _json(value: Any) -> str:

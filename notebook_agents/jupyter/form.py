@@ -7,7 +7,6 @@ its place and the result comes below, so that the saved notebook holds none.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import inspect
 import signal
@@ -34,6 +33,7 @@ from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import Outcome, execute
 from notebook_agents.tools.variables import Variables
+from notebook_agents.waiting import running_loop
 
 __all__ = ["ToolForm"]
 
@@ -69,7 +69,7 @@ class ToolForm:
         )
 
     def _ipython_display_(self) -> None:
-        loop = _running_loop()
+        loop = running_loop()
         # Where nobody is there, a widget would only be left over.
         if loop is None or kernel.kernel() is None or not kernel.can_ask_stdin():
             display({"text/plain": repr(self)}, raw=True)
@@ -233,9 +233,3 @@ def _traceback(error: BaseException | None) -> str:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    with contextlib.suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None

@@ -23,6 +23,7 @@ from notebook_agents.approval import (
 from notebook_agents.errors import ToolArgumentsError
 from notebook_agents.jupyter import kernel
 from notebook_agents.jupyter._words import arguments_text, clean, shortened
+from notebook_agents.jupyter.json_text import read_json
 from notebook_agents.jupyter.kernel import Cell
 from notebook_agents.jupyter.output import CellOutput
 from notebook_agents.jupyter.prompt import input_until
@@ -235,8 +236,8 @@ def _decision(text: str) -> Decision | None:
 
 def _object(text: str) -> Mapping[str, Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = read_json(text)
+    except ValueError as error:
         message = f"This is no JSON: {error}."
         raise ToolArgumentsError(message) from None
     if not isinstance(value, dict):

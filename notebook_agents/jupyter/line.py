@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from IPython.core.error import UsageError
+
+from notebook_agents.jupyter.json_text import read_json
 
 __all__ = ["check_quotes", "params_of", "split_words"]
 
@@ -109,10 +110,6 @@ def unquoted(word: str) -> str:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return unquoted(text)
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(word)

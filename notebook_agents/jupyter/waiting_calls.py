@@ -123,7 +123,7 @@ class WaitingCalls:
             self._card = ApprovalCard(new, hint if self._is_background else "")
             self._free()
             self._card.on_msg(self._on_message)
-            self._output.display(self._card.bundle(), raw=True)
+            self._output.display(self._card.bundle(self._card.plain), raw=True)
         elif new:
             self._card.add(new)
         for card in self._kept if new else ():

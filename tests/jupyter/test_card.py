@@ -99,7 +99,7 @@ def test_a_card_can_be_sent_whatever_the_model_wrote():
     card = ApprovalCard([request])
     card.settle("q1", record)
     state = card.get_state(["rows", "records"])
-    json.dumps([state, card.bundle()], ensure_ascii=False).encode("utf-8")
+    json.dumps([state, card.bundle(card.plain)], ensure_ascii=False).encode("utf-8")
     assert card.rows[0]["tool"] == "r\ufffdm"
     card.close()
 
@@ -110,7 +110,7 @@ def test_a_front_end_without_widgets_reads_what_is_asked():
     asked = (
         "bot asks to run rm(path='a.csv').\nbot asks to run mv().\nAnswer elsewhere."
     )
-    assert card.bundle()["text/plain"] == asked
+    assert card.bundle(card.plain)["text/plain"] == asked
     card.close()
 
 
@@ -727,7 +727,7 @@ from notebook_agents.approval import ApprovalRequest
 from notebook_agents.jupyter.card import ApprovalCard
 card = ApprovalCard([ApprovalRequest(run_id="r", call_id="c", agent="bot", tool="rm",
                                      args={"path": "a.csv"})])
-display(card.bundle(), raw=True)
+display(card.bundle(card.plain), raw=True)
 """
 
 

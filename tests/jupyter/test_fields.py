@@ -113,9 +113,10 @@ def test_what_is_no_number_is_refused_in_words(text):
         changed(count=text)
 
 
-def test_what_is_no_json_is_refused_in_words():
+@pytest.mark.parametrize("text", ["[1", "[NaN]", "[" * 100_000])
+def test_what_is_no_json_is_refused_in_words(text):
     with pytest.raises(ToolArgumentsError, match="rows: write JSON"):
-        changed(rows="[1")
+        changed(rows=text)
 
 
 @pytest.mark.parametrize("changes", [{"other": "1"}, {"path": 1}])

@@ -107,13 +107,14 @@ def test_arguments_are_changed_as_json(front_end):
 
 def test_arguments_that_do_not_fit_are_said_and_asked_again(front_end):
     front_end.run(ASK)
-    wrong = ["{n: 7}", "[7]", '{"n": "many"}', '{"m": 7}']
+    wrong = ["{n: 7}", "[7]", '{"n": "many"}', '{"m": 7}', '{"n": NaN}']
     reply = front_end.run("agent.run_sync('x')", "e", *wrong, '{"n": 7}')
     said = [prompt.partition("\n")[0] for prompt in reply.prompts[2:]]
     assert said[0].startswith("This is no JSON: Expecting property name")
     assert said[1] == 'Write a JSON object, such as {"n": 1}.'
     assert "valid integer" in said[2]
     assert 'there is no "m"' in said[3]
+    assert said[4] == "This is no JSON: NaN is no number of JSON."
     assert "deleted 7" in front_end.run("print(log)").text
 
 
