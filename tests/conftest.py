@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from notebook_agents.testing import no_network
 
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 NO_SKIP = bool(os.environ.get("NOTEBOOK_AGENTS_NO_SKIP"))
+
+# A busy machine is no fault. What decides whether a change lands looks at the same
+# examples each time; whoever runs the tests by hand sees other ones each day.
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=NO_SKIP,
+)
+settings.load_profile("patient")
 
 # Settings of this package, keys of any service, and proxies (which sit on the
 # loopback and lead out of it).

@@ -259,7 +259,7 @@ EXPLORED = {
 def test_whatever_happens_the_history_can_be_sent_again():
     seen = Counter()
 
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     @given(
         replies=st.lists(some_replies, min_size=4, max_size=8),
         answers=some_answers,
@@ -305,7 +305,7 @@ def test_whatever_happens_the_history_can_be_sent_again():
 def test_runs_at_once_in_one_conversation_keep_their_turns_whole():
     seen = Counter()
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(
         scripts=st.lists(
             st.tuples(st.lists(some_replies, min_size=1, max_size=3), some_ends),
@@ -377,7 +377,7 @@ def copied(source: Path, target: Path):
 def test_a_run_that_is_killed_anywhere_goes_on_and_does_nothing_twice():
     resumed = Counter()
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(
         before=st.lists(rounds, min_size=1, max_size=2),
         after=st.lists(rounds, max_size=2),

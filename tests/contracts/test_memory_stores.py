@@ -339,7 +339,6 @@ def check_against(model, store, runner):
 @pytest.mark.parametrize("kind", STORES)
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(operations, max_size=12))

@@ -127,7 +127,7 @@ def test_a_conversation_may_be_fed_message_by_message():
     assert contents(buffer) == ["1", "", "ok", "one", "2"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(conversations(), st.integers(1, 12), st.integers(20, 400))
 def test_feeding_what_a_run_was_given_adds_only_its_turn(messages, most, tokens):
     buffer = HistoryBuffer(tokens, most)
@@ -196,7 +196,7 @@ def test_a_single_turn_that_is_too_large_stays():
     assert len(buffer) == 2
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     feeds=st.lists(st.one_of(any_messages, conversations()), max_size=5),
     tokens=st.one_of(st.none(), st.integers(1, 300)),
@@ -227,7 +227,7 @@ def test_whatever_it_is_fed_it_is_fit_and_fits(feeds, tokens, count, pins, summa
             assert not any(message.tool_calls for message in view)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(conversations(), st.integers(1, 12))
 def test_a_round_is_never_split(messages, most):
     buffer = HistoryBuffer(max_messages=most)

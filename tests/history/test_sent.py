@@ -136,7 +136,7 @@ async def test_a_question_that_was_never_answered_is_asked_with_the_next():
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(any_messages, st.sampled_from(["full", "final"]))
 def test_whatever_is_passed_as_prior_messages_what_is_sent_is_fit(messages, history):
     provider = ScriptedProvider([call("look", n=1), "done"])
@@ -243,7 +243,7 @@ def test_a_budget_that_cannot_be_is_refused(given):
         HistoryBudget(**given)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     earlier=conversations(),
     current=conversations(most_turns=1),

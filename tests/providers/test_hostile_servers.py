@@ -252,7 +252,7 @@ def plausible(inner) -> st.SearchStrategy:
 
 @pytest.mark.usefixtures("transport")
 @given(st.lists(plausible(JUNK) | JUNK, max_size=3), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_chat_events_of_odd_shapes_do_no_harm(events, is_whole):
     profile = ChatProfile(replays="reasoning_details", reports_cost=True)
     reply = ChatReply(profile, FACTS, sealed=lambda part: part, output_tool="add")

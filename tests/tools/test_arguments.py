@@ -266,7 +266,7 @@ json_values = st.recursive(
 DEFINITIONS = [to_tool_definition(func) for func in (search, broad)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text() | st.text(alphabet='{}[]":,0123456789abq\\u nulltrue', max_size=40))
 def test_no_text_makes_bind_raise_anything_else(text):
     for definition in DEFINITIONS:
@@ -274,7 +274,7 @@ def test_no_text_makes_bind_raise_anything_else(text):
             assert isinstance(definition.bind(text), BoundCall)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from([*"qabcdefgh", "limit", "rest"]), json_values))
 def test_no_json_makes_rebind_raise_anything_else(values):
     for definition in DEFINITIONS:

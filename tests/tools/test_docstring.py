@@ -54,7 +54,7 @@ pieces = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(pieces | st.text(max_size=10), max_size=12).map("\n".join))
 def test_no_docstring_makes_reading_fail(text):
     found = documented(text)
