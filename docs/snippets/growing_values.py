@@ -1,5 +1,3 @@
-import asyncio
-
 from pydantic import BaseModel
 
 from notebook_agents import Agent, ScriptedProvider
@@ -15,12 +13,7 @@ model = ScriptedProvider(
     delay=0.02,  # as if it came over the network
 )
 
-
-async def main():
-    stream = Agent(model, output_type=Recipe).stream("How do I make tea?")
-    async for recipe in stream.partials():
-        print(recipe.title, recipe.steps)  # None, until it has come
-    assert recipe == Recipe(title="Tea", steps=["Boil water.", "Wait four minutes."])
-
-
-asyncio.run(main())
+stream = Agent(model, output_type=Recipe).stream("How do I make tea?")
+async for recipe in stream.partials():
+    print(recipe.title, recipe.steps)  # None, until it has come
+assert recipe == Recipe(title="Tea", steps=["Boil water.", "Wait four minutes."])

@@ -1,5 +1,3 @@
-import asyncio
-
 import httpx
 
 from notebook_agents import LLMClient
@@ -13,15 +11,11 @@ def reply(request):
     return httpx.Response(200, json={"choices": [{"index": 0, "message": message}]})
 
 
-async def main():
-    service = httpx.AsyncClient(transport=httpx.MockTransport(reply))
-    async with LLMClient(
-        "https://llm.example/v1", "your-key", "your-model", http_client=service
-    ) as client:
-        asked = [{"role": "user", "content": "Say hello."}]
-        answer = await client.chat_completions(asked, max_tokens=20)
-        assert answer["choices"][0]["message"]["content"] == "Hello!"
-        assert await client.embeddings(["one text"]) == [[0.5]]
-
-
-asyncio.run(main())
+service = httpx.AsyncClient(transport=httpx.MockTransport(reply))
+async with LLMClient(
+    "https://llm.example/v1", "your-key", "your-model", http_client=service
+) as client:
+    asked = [{"role": "user", "content": "Say hello."}]
+    answer = await client.chat_completions(asked, max_tokens=20)
+    assert answer["choices"][0]["message"]["content"] == "Hello!"
+    assert await client.embeddings(["one text"]) == [[0.5]]

@@ -14,7 +14,9 @@ class Invoice(BaseModel):
 
 
 # Stands for a real model, such as "openai:gpt-6-luna" or "local".
-model = ScriptedProvider(['{"vendor": "Acme", "total": 12.5, "due": "2026-12-24"}'])
+model = ScriptedProvider(
+    ['{"vendor": "Acme", "total": 12.5, "due": "2026-12-24"}', "good"]
+)
 
 agent = Agent(model, output_type=Invoice)
 result = agent.run_sync("Read this: Acme, 12.50 with tax, by Christmas Eve.")
