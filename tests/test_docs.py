@@ -83,3 +83,8 @@ def faults() -> dict[str, str | None]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_cells_of_a_page_run_one_after_the_other_in_a_notebook(page, faults):
     assert faults[page.stem] is None, faults[page.stem]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_cell_of_a_page_prints_a_token_into_the_notebook(page):
+    assert not re.search(r"print\(.*\.token\b", "".join(_cells(page)))

@@ -68,7 +68,7 @@ class Panel:
     def shell(self) -> str:
         """How to ask from a shell, where the token is pasted once."""
         return (
-            f"export TOKEN=...   # paste what print({WHERE}) shows\n"
+            f"export TOKEN=...   # print({WHERE}), then clear that output\n"
             f"curl {self.url}{self.chat_endpoint} \\\n"
             '  -H "Authorization: Bearer $TOKEN" \\\n'
             "  -H 'Content-Type: application/json' \\\n"
