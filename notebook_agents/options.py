@@ -67,7 +67,8 @@ class RunOptions(TypedDict, total=False):
     params : mapping
         Sampling parameters such as ``{"temperature": 0, "top_p": 0.9}``, which
         win over the agent's own. What is not known here goes to the model
-        service as it is; the ``extra_body`` of a provider wins over it.
+        service as it is, unless it is nearly a name that is known, which is
+        refused as misspelt; the ``extra_body`` of a provider wins over it.
     deps : object
         What tools find in their `RunContext`, instead of the agent's.
     namespace : mapping of str to object

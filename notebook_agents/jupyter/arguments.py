@@ -33,7 +33,8 @@ AGENT_ARGUMENTS = (
         default=[],
         metavar="NAME=VALUE",
         help="Sampling parameter for this cell, such as temperature=0; what is not "
-        "known goes to the model service as it is. May be given several times.",
+        "known goes to the model service as it is, unless it looks misspelt. May be given "
+        "several times.",
     ),
     argument(
         "-o",
