@@ -36,6 +36,7 @@ from notebook_agents.results import T
 from notebook_agents.resumable import Resumable
 from notebook_agents.spelling import by_name
 from notebook_agents.surroundings import Surroundings
+from notebook_agents.toolbox import Toolbox, collected_tools, tool_table
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from notebook_agents.memory.store import MemoryBackend
     from notebook_agents.providers.base import BaseProvider
     from notebook_agents.run import OnEvent, Run
-    from notebook_agents.tools.definition import ToolDefinition
 
 __all__ = ["Agent"]
 
@@ -57,7 +57,7 @@ PRIOR = "prior_messages"
 
 
 @by_name
-class Agent(Resumable[T], Chatting[T], ModelChoice):
+class Agent(Resumable[T], Chatting[T], ModelChoice, Toolbox):
     """A model, its tools and its memory.
 
     Making one does local work only: nothing is sent and no key is needed
@@ -208,7 +208,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         # Not "or": a memory of somebody else's may be false while it is empty.
         self.memory: MemoryBackend = UnaskedSession() if memory is None else memory
         self.tool_calling = agent_checks.checked_tool_calling(tool_calling)
-        self.tools: dict[str, ToolDefinition] = _collected(tools)
+        self.tools = collected_tools(tools)
         ApprovalPolicy.of(policy)  # refused now, not at the first question
         self.policy = policy
         self.ledger = Ledger()
@@ -278,20 +278,6 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         about = description or f"Ask {self.name}. {brief(self.system_prompt)}".strip()
         return delegate_tool(self, name=name or self.name, description=about)
 
-    def add_tool(self, function: Callable[..., Any]) -> None:
-        """Let the model call one more function.
-
-        Parameters
-        ----------
-        function : callable
-            Marked by ``@tool`` or not; replaces a tool of the same name, and an
-            earlier version of the same function under another name.
-        """
-        from notebook_agents.tools.derivation import to_tool_definition
-        from notebook_agents.tools.redefinition import put
-
-        put(to_tool_definition(function), self.tools)
-
     def reset_memory(self) -> None:
         """Forget the agent's conversation; tools and prompt stay."""
         self.memory.reset()
@@ -323,7 +309,7 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         check_options(options)
         # Both, and the tools, may have been set since the agent was made.
         check_optional(system_prompt=self.system_prompt, memory=self.memory)
-        self.tools = _as_table(self.tools)
+        self.tools = tool_table(self.tools)
         consent = self.asking.of_run(
             options, self.policy, agent=self.name, names=self.tools
         )
@@ -372,23 +358,3 @@ class Agent(Resumable[T], Chatting[T], ModelChoice):
         if "memory" not in options:
             self.last_run = run
         return run
-
-    def _tools_now(self) -> dict[str, ToolDefinition]:
-        if not self.tools:
-            return {}
-        from notebook_agents.tools.redefinition import renewed
-
-        return renewed(self.tools)
-
-
-def _collected(tools: Any) -> dict[str, ToolDefinition]:
-    if tools == ():
-        return {}
-    # Imported here, as is all about tools: many agents have none.
-    from notebook_agents.tools.collection import collected
-
-    return collected(tools)
-
-
-def _as_table(tools: Any) -> dict[str, ToolDefinition]:
-    return tools if isinstance(tools, dict) else _collected(tools)

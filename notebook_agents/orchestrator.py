@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import replace
+from types import MethodType
+from typing import Annotated, Any, cast
 
 from notebook_agents import checks
 from notebook_agents.agent import Agent
@@ -13,7 +15,6 @@ from notebook_agents.history.budget import HistoryBudget
 from notebook_agents.providers.base import BaseProvider
 from notebook_agents.spelling import by_name
 from notebook_agents.telling import OnEvent
-from notebook_agents.tools.decorator import tool
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 
@@ -100,7 +101,7 @@ class Orchestrator(Agent):
         prompt = SYSTEM_PROMPT if system_prompt is None else system_prompt
         super().__init__(
             client,
-            [self._delegate_tool()],
+            [to_tool_definition(self._delegate, name="delegate", description=DELEGATE)],
             system_prompt=prompt.replace("{members}", members),
             history=HistoryBudget(max_tokens=history_max_tokens),
             max_steps=max_steps,
@@ -112,7 +113,21 @@ class Orchestrator(Agent):
         self.sub_agents = team
         """The members, by name."""
 
-    async def _delegate(self, agent_name: str, task: str) -> str:
+    def _tools_now(self) -> dict[str, ToolDefinition]:
+        tools = super()._tools_now()
+        return {name: self._mine(each) for name, each in tools.items()}
+
+    def _mine(self, definition: ToolDefinition) -> ToolDefinition:
+        """Hand tasks out in the name of this agent, which may be a copy."""
+        func, mine = definition.func, cast("MethodType", self._delegate)
+        is_of_a_twin = getattr(func, "__func__", None) is mine.__func__ and func != mine
+        return replace(definition, func=mine) if is_of_a_twin else definition
+
+    async def _delegate(
+        self,
+        agent_name: Annotated[str, "Which member."],
+        task: Annotated[str, "All they need to know; they see nothing else."],
+    ) -> str:
         member = self.sub_agents.get(agent_name)
         if member is None:
             known = ", ".join(self.sub_agents)
@@ -123,15 +138,6 @@ class Orchestrator(Agent):
         if on_event is not None:
             tell = _tagged(on_event, agent_name)
         return await delegated(member.or_on(self), task, on_event=tell)
-
-    def _delegate_tool(self) -> ToolDefinition:
-        async def delegate(
-            agent_name: Annotated[str, "Which member."],
-            task: Annotated[str, "All they need to know; they see nothing else."],
-        ) -> str:
-            return await self._delegate(agent_name, task)
-
-        return to_tool_definition(tool(description=DELEGATE)(delegate))
 
 
 def _checked_members(members: Any) -> dict[str, Agent]:

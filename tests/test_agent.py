@@ -113,6 +113,17 @@ async def test_another_model_takes_over_with_the_same_memory():
     assert [content for _, content in sent(other)] == ["1", "one", "2"]
 
 
+async def test_a_tool_for_the_agent_on_another_model_is_for_that_one_alone():
+    agent = Agent(ScriptedProvider([]), [add])
+    other = agent.with_model(ScriptedProvider([]))
+
+    def double(a: int) -> int:
+        return 2 * a
+
+    other.add_tool(double)
+    assert (list(agent.tools), list(other.tools)) == (["add"], ["add", "double"])
+
+
 async def test_a_custom_provider_is_found_by_its_name(monkeypatch):
     """Acceptance check 13."""
     monkeypatch.setattr(registry, "_registered", {})

@@ -399,6 +399,34 @@ async def test_tools_may_be_set_later_as_a_list():
     assert one["content"] == "tea"
 
 
+def test_a_tool_can_be_added_to_tools_that_were_set_as_a_list():
+    agent = bot()
+    agent.tools = [search]
+
+    def find(word: str) -> str:
+        return word
+
+    agent.add_tool(find)
+    assert list(agent.tools) == ["search", "find"]
+
+
+@pytest.mark.parametrize("name", ["search", "find"])
+async def test_functions_may_be_put_among_the_tools_by_their_names(name):
+    agent = bot(call(name, words="tea"), "ok")
+    agent.tools = {name: search}
+    result = await agent.run("hi")
+    assert result.tool_calls[0]["content"] == "tea"
+    [told] = agent._model.get().requests[0].tools
+    assert told["function"]["name"] == name
+
+
+async def test_what_is_no_function_is_refused_among_the_tools():
+    agent = bot("ok")
+    agent.tools["search"] = 5
+    with pytest.raises(AgentConfigurationError, match="5"):
+        await agent.run("hi")
+
+
 @pytest.mark.parametrize("make", [InMemoryStore, lambda: na.SQLiteStore("a.sqlite")])
 def test_a_store_is_purged_by_a_moment(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

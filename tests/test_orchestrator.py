@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 
 import pytest
 
@@ -453,3 +454,22 @@ async def test_the_policy_of_an_agent_itself_is_about_its_own_tools():
     member, done = noting()
     await with_member(member, approver=person, policy="allow").run("go")
     assert (person.asked, done) == (["work"], ["worked"])
+
+
+# ------------------------------------------------------------ on another model
+
+
+@pytest.mark.parametrize("again", [lambda team: team, copy.copy])
+async def test_on_another_model_the_members_answer_with_that_one_too(again):
+    first = ScriptedProvider(["not asked"])
+    other = ScriptedProvider([delegate("poet", "a line"), "Roses.", "Here it is."])
+    agent = Orchestrator(first, {"poet": Agent(name="poet")})
+    result = await again(agent.with_model(other)).run("Go")
+    assert (str(result), result.tool_calls[0]["content"]) == ("Here it is.", "Roses.")
+    assert first.requests == []
+
+
+async def test_on_another_model_a_member_that_names_its_own_keeps_it():
+    other = ScriptedProvider([delegate("poet", "roses"), "Done."])
+    result = await team("not asked").with_model(other).run("Go")
+    assert result.tool_calls[0]["content"] == "poem: roses"

@@ -10,7 +10,7 @@ from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.derivation import to_tool_definition
 from notebook_agents.tools.redefinition import is_redefined
 
-__all__ = ["collected"]
+__all__ = ["as_table", "collected"]
 
 
 def collected(tools: Any) -> dict[str, ToolDefinition]:
@@ -49,6 +49,35 @@ def collected(tools: Any) -> dict[str, ToolDefinition]:
             )
         found[definition.name] = definition
     return found
+
+
+def as_table(tools: Any) -> dict[str, ToolDefinition]:
+    """Give the tools that an agent holds by now; anybody may have set them.
+
+    Parameters
+    ----------
+    tools : dict or iterable of callable
+        By the names that the model is told, or as for `collected`.
+
+    Returns
+    -------
+    dict of str to ToolDefinition
+        The same one, its functions made tools.
+
+    Raises
+    ------
+    AgentConfigurationError
+        If something in it is no tool.
+    """
+    if not isinstance(tools, dict):
+        return collected(tools)
+    for name, each in tools.items():
+        is_tool = isinstance(each, ToolDefinition)
+        definition = each if is_tool else to_tool_definition(each)
+        if definition.name != name:
+            definition = to_tool_definition(definition, name=name)
+        tools[name] = definition
+    return tools
 
 
 def _named(tools: object) -> str:
