@@ -12,6 +12,7 @@ from notebook_agents.memory.record import INTERMEDIATE, check_record, from_recor
 from notebook_agents.memory.scope import MemoryScope
 from notebook_agents.messages import Message
 from notebook_agents.reading import read_messages
+from notebook_agents.waiting import in_thread
 
 if TYPE_CHECKING:
     from notebook_agents.memory.store import MemoryStore
@@ -21,7 +22,11 @@ __all__ = ["MemoryBackend", "MemorySession", "load_history", "save_turn"]
 
 @runtime_checkable
 class MemoryBackend(Protocol):
-    """The least that a memory of your own needs."""
+    """The least that a memory of your own needs.
+
+    A run calls it in a thread, one call after the other, so it may take its time;
+    runs at the same time call it at the same time.
+    """
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -262,7 +267,8 @@ async def load_history(memory: MemoryBackend) -> list[Message]:
     """
     if isinstance(memory, MemorySession):
         return await memory.load()
-    return read_messages(memory.messages, name=f"{type(memory).__name__}.messages")
+    name = f"{type(memory).__name__}.messages"
+    return await in_thread(lambda: read_messages(memory.messages, name=name), name=name)
 
 
 async def save_turn(memory: MemoryBackend, messages: Sequence[Message]) -> None:
@@ -279,9 +285,13 @@ async def save_turn(memory: MemoryBackend, messages: Sequence[Message]) -> None:
     if isinstance(memory, MemorySession):
         await memory.save(messages)
         return
-    for message in messages:
-        if not message.intermediate:
-            memory.add(message.to_dict())
+
+    def add() -> None:
+        for message in messages:
+            if not message.intermediate:
+                memory.add(message.to_dict())
+
+    await in_thread(add, name=f"{type(memory).__name__}.add")
 
 
 def _checked_key(key: str) -> str:

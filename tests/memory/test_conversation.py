@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
 from notebook_agents import Agent, InMemoryStore, Message, ScriptedProvider, call
-from notebook_agents.errors import AgentConfigurationError
+from notebook_agents.errors import AgentConfigurationError, RunCancelledError
 from notebook_agents.memory import SQLiteStore
 from notebook_agents.memory.conversation import Conversation
 
@@ -108,6 +111,54 @@ async def test_what_it_holds_and_is_no_message_is_named():
     memory = Foreign("hi")
     with pytest.raises(AgentConfigurationError, match=r"Foreign\.messages\[0\] is str"):
         await Agent(ScriptedProvider([]), memory=memory).run("go")
+
+
+class Slow(Foreign):
+    """A memory that answers once the loop has gone on meanwhile."""
+
+    def __init__(self, slow):
+        super().__init__()
+        self.slow = slow
+        self.asked, self.has_gone_on = threading.Event(), threading.Event()
+
+    def wait(self, method):
+        if method == self.slow:
+            self.asked.set()
+            assert self.has_gone_on.wait(10), "the loop was blocked"
+
+    @property
+    def messages(self):
+        self.wait("messages")
+        return self.kept
+
+    @messages.setter
+    def messages(self, messages):
+        self.kept = messages
+
+    def add(self, message):
+        self.wait("add")
+        self.kept.append(message)
+
+
+@pytest.mark.parametrize("slow", ["messages", "add"])
+async def test_a_slow_memory_of_somebody_elses_holds_nobody_else_up(slow):
+    memory = Slow(slow)
+    run = Agent(ScriptedProvider(["hello"]), memory=memory).start("hi")
+    assert await asyncio.to_thread(memory.asked.wait, 10)
+    memory.has_gone_on.set()
+    result = await run.result()
+    assert (str(result), result.errors) == ("hello", [])
+    assert [message["content"] for message in memory.kept] == ["hi", "hello"]
+
+
+async def test_a_run_that_is_stopped_does_not_wait_for_a_slow_memory():
+    memory = Slow("messages")
+    run = Agent(ScriptedProvider(["hello"]), memory=memory).start("hi")
+    assert await asyncio.to_thread(memory.asked.wait, 10)
+    run.cancel()
+    with pytest.raises(RunCancelledError):
+        await run.result()
+    memory.has_gone_on.set()
 
 
 @pytest.mark.parametrize("kind", [InMemoryStore, SQLiteStore])
