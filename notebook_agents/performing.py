@@ -19,7 +19,7 @@ from notebook_agents.patience import guarded
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.definition import ToolDefinition
 from notebook_agents.tools.execution import Outcome, execute
-from notebook_agents.tools.observation import bundle_of, cut, is_of_python, text_of
+from notebook_agents.tools.observation import bundle_of, cut, is_light, text_of
 from notebook_agents.tools.progress import Progress, Reports
 from notebook_agents.tools.summary import is_data
 from notebook_agents.turn import Turn
@@ -138,13 +138,13 @@ class Performance:
         if self.outcome.error is not None:
             return self._failed(self.outcome.error)
         value = self.outcome.value
-        if is_of_python(value):
+        if is_light(value):
             return Ended(text_of(value, self._keep), value=value)
 
         def tell() -> Ended:
             return Ended(text_of(value, self._keep), bundle_of(value), value)
 
-        # To look through a large table takes its time.
+        # To look through a large table takes its time, and the user's code any.
         return await in_thread(tell, name=f"tool {self._definition.name}")
 
     def _failed(self, error: BaseException) -> Ended:

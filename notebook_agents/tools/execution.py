@@ -22,7 +22,12 @@ from notebook_agents.tools import generators
 from notebook_agents.tools.call import BoundCall
 from notebook_agents.tools.context import BY_HAND, RunContext
 from notebook_agents.tools.definition import ToolDefinition
-from notebook_agents.tools.generators import Report, read, read_async
+from notebook_agents.tools.generators import (
+    Report,
+    is_to_be_read,
+    read,
+    read_async,
+)
 from notebook_agents.tools.progress import Progress
 from notebook_agents.waiting import Waiter, in_thread
 
@@ -91,25 +96,44 @@ async def _execute(
     def begin() -> Any:
         return definition.func(*bound.args, **bound.kwargs)
 
-    if definition.is_async:
-        return await _await_there(lambda: _awaited(begin(), report), waiter)
     stopped = threading.Event()
 
+    def whole(value: Any) -> Any:
+        # Where the tool's own code belongs, and not where the value is shown.
+        return read(value, report, stopped.is_set) if is_to_be_read(value) else value
+
     def call() -> Outcome:
-        return _captured(lambda: _whole(begin(), report, stopped.is_set))
+        return _captured(lambda: whole(begin()))
 
     try:
-        if waiter is not None:
-            outcome = await waiter.run(lambda: _stoppable(call))
-        elif definition.thread is False:
-            outcome = call()
+        if definition.is_async:
+            outcome = await _await_there(lambda: _awaited(begin(), report), waiter)
         else:
-            outcome = await in_thread(call, name=f"tool {definition.name}")
+            outcome = await _call_there(definition, call, waiter)
+            value = outcome.value
+            if inspect.isawaitable(value) or inspect.isasyncgen(value):
+                outcome = await _await_there(lambda: _awaited(value, report), waiter)
+        if is_to_be_read(outcome.value):  # an async tool gave it, whose loop must go on
+            return await _apart(
+                definition, lambda: _captured(lambda: whole(outcome.value))
+            )
+        return outcome
     finally:
-        stopped.set()  # a generator that still goes on ends with its next value
-    if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
-        return await _await_there(lambda: _awaited(outcome.value, report), waiter)
-    return outcome
+        stopped.set()  # an iterator that is still read ends with its next value
+
+
+async def _call_there(
+    definition: ToolDefinition, call: Callable[[], Outcome], waiter: Waiter | None
+) -> Outcome:
+    if waiter is not None:
+        return await waiter.run(lambda: _stoppable(call))
+    if definition.thread is False:
+        return call()
+    return await _apart(definition, call)
+
+
+async def _apart(definition: ToolDefinition, call: Callable[[], Outcome]) -> Outcome:
+    return await in_thread(call, name=f"tool {definition.name}")
 
 
 def _report(context: RunContext[Any], progress: Progress) -> None:
@@ -133,11 +157,6 @@ def _waiter_for(definition: ToolDefinition) -> Waiter | None:
         return None
     wanted = definition.thread is False and not definition.is_async
     return waiter if waiter.runs_tools or wanted else None
-
-
-def _whole(value: Any, report: Report, is_stopped: Callable[[], bool]) -> Any:
-    # Here, where the tool's own code belongs, and not where the value is shown.
-    return read(value, report, is_stopped) if inspect.isgenerator(value) else value
 
 
 async def _awaited(value: Any, report: Report) -> Any:

@@ -2,35 +2,54 @@
 
 A generator has no return value if it is async, and needs none: the last thing
 that it yielded is its result then. Whatever ends the reading closes it, so that
-its ``finally`` runs.
+its ``finally`` runs. Any other iterator, such as a ``map``, is a list that has
+not been made yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
+from itertools import islice
 from types import AsyncGeneratorType, GeneratorType
 from typing import Any, TypeAlias
 
+from notebook_agents.tools.observation import MODEL_CHARACTERS, shows_itself
 from notebook_agents.tools.progress import Progress, progress_of
 
-__all__ = ["Report", "read", "read_async"]
+__all__ = ["Report", "is_to_be_read", "read", "read_async"]
 
 Report: TypeAlias = Callable[[Progress], object]
 
 _COMPREHENSION = "<genexpr>"
 
 
-def read(
-    values: GeneratorType[Any, Any, Any], report: Report, is_stopped: Callable[[], bool]
-) -> Any:
-    """Run a generator to its end.
+def is_to_be_read(value: object) -> bool:
+    """Tell whether a value has to be read before it is a result.
 
     Parameters
     ----------
-    values : generator
+    value : object
+        What a tool returned.
+
+    Returns
+    -------
+    bool
+        Whether it is an iterator, unless people would see something else in it.
+    """
+    return issubclass(type(value), Iterator) and not shows_itself(value)
+
+
+def read(values: Iterator[Any], report: Report, is_stopped: Callable[[], bool]) -> Any:
+    """Read an iterator to its end, and hear what a generator reports.
+
+    Parameters
+    ----------
+    values : iterator
         What a tool returned. A generator expression is no tool that reports, but
-        a list that has not been made yet.
+        a list that has not been made yet; so is what is no generator, of which
+        no more is read than a model could be shown, since it may never end.
     report : callable
         Takes the progress.
     is_stopped : callable
@@ -41,17 +60,14 @@ def read(
     object
         The result.
     """
-    if values.gi_code.co_name == _COMPREHENSION:
-        return _listed(values, is_stopped)
-    last: Any = None
+    if not inspect.isgenerator(values):
+        return _listed(islice(values, MODEL_CHARACTERS), is_stopped)
     try:
-        while not is_stopped():
-            last = _heard(next(values), last, report)
-    except StopIteration as end:
-        return last if end.value is None else end.value
+        if values.gi_code.co_name == _COMPREHENSION:
+            return _listed(values, is_stopped)
+        return _result_of(values, report, is_stopped)
     finally:
         values.close()
-    return None  # and nobody reads it
 
 
 async def read_async(values: AsyncGeneratorType[Any, Any], report: Report) -> Any:
@@ -78,16 +94,25 @@ async def read_async(values: AsyncGeneratorType[Any, Any], report: Report) -> An
     return last
 
 
-def _listed(
-    values: GeneratorType[Any, Any, Any], is_stopped: Callable[[], bool]
-) -> list[Any]:
+def _listed(values: Iterable[Any], is_stopped: Callable[[], bool]) -> list[Any]:
     found = []
     for value in values:
         if is_stopped():
-            values.close()
             break
         found.append(value)
     return found
+
+
+def _result_of(
+    values: GeneratorType[Any, Any, Any], report: Report, is_stopped: Callable[[], bool]
+) -> Any:
+    last: Any = None
+    try:
+        while not is_stopped():
+            last = _heard(next(values), last, report)
+    except StopIteration as end:
+        return last if end.value is None else end.value
+    return None  # and nobody reads it
 
 
 def _heard(value: Any, last: Any, report: Report) -> Any:

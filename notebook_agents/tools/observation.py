@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import GeneratorType
+from typing import Any, TypeAlias, TypeVar
 
 from notebook_agents.tools.summary import one_line, plain, repr_of, summarise
 
-__all__ = ["MODEL_CHARACTERS", "bundle_of", "cut", "is_of_python", "text_of"]
+__all__ = [
+    "MODEL_CHARACTERS",
+    "bundle_of",
+    "cut",
+    "is_light",
+    "shows_itself",
+    "text_of",
+]
 
 MODEL_CHARACTERS = 6000
 """Longest observation that a model is shown, in characters."""
 MOST_KEPT = 10
 """Parts of one value that are kept for later calls; the rest is told only."""
+LIGHT_PARTS = 200
+"""Parts of a value that is written in less time than another thread would take."""
+LIGHT_CHARACTERS = 20_000
+"""Characters of such a value."""
 BUNDLE_CHARACTERS = 200_000
 """Longest single representation that is kept for people, in characters."""
 
+T = TypeVar("T")
 Keep: TypeAlias = Callable[[object], str | None]
 
+_TEXTS = frozenset({str, bytes})
+_GROUPS = frozenset({list, tuple, dict, set, frozenset})
+_POINTS = frozenset({type(None), bool, float})
+_WHOLE = "_repr_mimebundle_"
 _METHODS = {
     "_repr_html_": "text/html",
     "_repr_markdown_": "text/markdown",
@@ -48,33 +64,66 @@ def text_of(value: object, keep: Keep | None = None) -> str:
     value = plain(value)
     if value is None:
         return "Done; the tool returned nothing."
-    return cut(value if isinstance(value, str) else _json_of(value, keep))
+    return cut(value) if isinstance(value, str) else _json_of(value, keep)
 
 
-def cut(text: str) -> str:
+def cut(text: str, *, is_all: bool = True) -> str:
     """Cut a text at 6,000 characters and say how much is missing."""
     if not text.isascii():
         # Half a character, as in a file name that is not UTF-8, cannot be sent.
         text = text.encode("utf-8", "replace").decode()
     if len(text) <= MODEL_CHARACTERS:
         return text
-    missing = len(text) - MODEL_CHARACTERS
-    return f"{text[:MODEL_CHARACTERS]}\n[... {missing} more characters cut]"
+    least = "" if is_all else "more than "
+    missing = f"{least}{len(text) - MODEL_CHARACTERS} more characters cut"
+    return f"{text[:MODEL_CHARACTERS]}\n[... {missing}]"
 
 
 def _json_of(value: object, keep: Keep | None) -> str:
     from pydantic_core import to_json
 
-    objects = _Objects(value, keep)
+    objects, beginning = _Objects(value, keep), _Beginning()
     try:
-        if isinstance(value, Iterator):  # it may never end, and the rest is cut anyway
-            value = list(islice(value, MODEL_CHARACTERS))
-        text = to_json(value, fallback=objects.write).decode()
+        is_iterator = isinstance(value, Iterator)
+        shown = beginning.list_of(value) if is_iterator else beginning.of(value)  # type: ignore[arg-type]  # only iterables come here
+        text = to_json(shown, fallback=objects.write).decode()
     except Exception:  # noqa: BLE001 - parts of it are the user's and may do anything
-        return repr_of(value)
+        return cut(repr_of(value))
     if keep is None or not objects.is_whole:
-        return text
-    return summarise(value, keep(value))
+        return cut(text, is_all=not beginning.is_cut)
+    return cut(summarise(value, keep(value)))
+
+
+class _Beginning:
+    """As many parts of a value as could be shown of it, each in a character.
+
+    A list may be huge, no other thread runs while it is written, and an iterator
+    may never end.
+    """
+
+    def __init__(self) -> None:
+        self.is_cut = False
+        self._left = MODEL_CHARACTERS
+
+    def of(self, value: object) -> Any:
+        """Give the value, with what comes too late left out."""
+        if type(value) is dict:
+            return {key: self.of(part) for key, part in self._first(value.items())}
+        if type(value) in _GROUPS or type(value) is GeneratorType:
+            return self.list_of(value)  # type: ignore[arg-type]  # it has parts
+        return value
+
+    def list_of(self, values: Iterable[object]) -> list[Any]:
+        """Give as much of an iterable."""
+        return [self.of(part) for part in self._first(values)]
+
+    def _first(self, parts: Iterable[T]) -> Iterator[T]:
+        for part in parts:
+            if not self._left:
+                self.is_cut = True
+                return
+            self._left -= 1
+            yield part
 
 
 class _Objects:
@@ -107,6 +156,45 @@ def is_of_python(value: object) -> bool:
     return type(value).__module__ == "builtins"
 
 
+def is_light(value: object) -> bool:
+    """Tell whether a value is written at once, and none of it by the user's code.
+
+    Parameters
+    ----------
+    value : object
+        What a tool returned.
+
+    Returns
+    -------
+    bool
+        Whether it is a short text, a number, or a few of these together.
+    """
+    parts, characters, left = LIGHT_PARTS, LIGHT_CHARACTERS, [value]
+    while left:
+        part = left.pop()
+        kind = type(part)
+        if kind in _TEXTS:
+            characters -= len(part)  # type: ignore[arg-type]  # a text
+        elif kind is int:
+            characters -= part.bit_length()  # type: ignore[attr-defined]  # an int
+        elif kind in _GROUPS:
+            parts -= len(part)  # type: ignore[arg-type]  # a group
+            if parts < 0:
+                return False
+            left.extend(part)  # type: ignore[arg-type]  # a group
+            if kind is dict:
+                left.extend(part.values())  # type: ignore[attr-defined]  # a dict
+        elif kind not in _POINTS:
+            return False
+    return characters >= 0
+
+
+def shows_itself(value: object) -> bool:
+    """Tell whether an object says how people see it, as a chart does."""
+    kind = type(value)
+    return any(hasattr(kind, name) for name in (_WHOLE, *_METHODS))
+
+
 def bundle_of(value: object) -> dict[str, Any]:
     """Gather how a value wants to be shown, by MIME type.
 
@@ -124,7 +212,7 @@ def bundle_of(value: object) -> dict[str, Any]:
     if value is None or isinstance(value, (str, int, float, bool, list, dict, tuple)):
         return {}
     found: dict[str, Any] = {}
-    whole = _shown(value, "_repr_mimebundle_")
+    whole = _shown(value, _WHOLE)
     if isinstance(whole, tuple):
         whole = whole[0]
     if isinstance(whole, Mapping):

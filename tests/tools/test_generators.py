@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import threading
 
@@ -169,6 +170,141 @@ async def test_a_comprehension_is_a_list_and_no_progress():
 
     result = await agent_with(lambda: (n async for n in several())).run("go")
     assert (progress(result), outcome(result)) == ([], "[1,2]")
+
+
+# ------------------------------------------------------------ other iterators
+
+
+class Gate:
+    """Code of the user's that goes on once the loop has gone on meanwhile."""
+
+    def __init__(self):
+        self.reached, self.has_gone_on = threading.Event(), threading.Event()
+
+    def wait(self):
+        self.reached.set()
+        assert self.has_gone_on.wait(10), "the loop was blocked"
+
+    def __repr__(self):
+        self.wait()
+        return "a gate"
+
+    def let_through(self, number):
+        self.wait()
+        return number
+
+    async def passed(self, run):
+        assert await asyncio.to_thread(self.reached.wait, 10)
+        self.has_gone_on.set()
+        return outcome(await run.result())
+
+
+def lazily(gate):
+    return map(gate.let_through, range(3))
+
+
+def a_generator(gate):
+    yield 0
+    gate.wait()
+    return [0, 1, 2]
+
+
+@pytest.mark.parametrize("made", [lazily, a_generator])
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_iterator_is_not_read_on_the_loop(made, is_async):
+    gate = Gate()
+
+    async def work_async():
+        return made(gate)
+
+    def work():
+        return made(gate)
+
+    agent = agent_with(work_async if is_async else work)
+    assert await gate.passed(agent.start("go")) == "[0,1,2]"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_what_is_in_a_list_is_not_written_on_the_loop(is_async):
+    gate = Gate()
+
+    async def work_async():
+        return {"gates": [gate]}
+
+    def work():
+        return {"gates": [gate]}
+
+    agent = agent_with(work_async if is_async else work)
+    assert await gate.passed(agent.start("go")) == '{"gates":["a gate"]}'
+
+
+def test_an_iterator_is_read_where_the_tool_runs():
+    def where(_):
+        return threading.current_thread()
+
+    agent = agent_with(lambda: map(where, range(2)))
+    result = Call(agent.run("go"), Waiter(runs_tools=True)).wait()
+    assert value(result) == [threading.current_thread()] * 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_iterator_that_fails_is_a_failed_call(is_async):
+    def logs():
+        return map(math.log, [1, 0])
+
+    async def logs_async():
+        return logs()
+
+    result = await agent_with(logs_async if is_async else logs).run("go")
+    assert "ValueError" in outcome(result)
+    assert result.tool_calls[0]["failed"]
+
+
+async def test_of_an_iterator_that_never_ends_the_beginning_is_read():
+    result = await agent_with(lambda: map(str, itertools.count())).run("go")
+    assert outcome(result).startswith('["0","1","2",')
+
+
+async def test_an_iterator_that_is_read_for_too_long_ends_with_its_time():
+    enough = threading.Event()
+    slow = map(enough.wait, [10, 10, 10])
+    result = await agent_with(lambda: slow, timeout=0.02).run("go")
+    enough.set()
+    assert "no result within" in outcome(result)
+
+
+async def test_an_iterator_that_shows_itself_stays_what_it_is():
+    class Chart:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            raise StopIteration
+
+        def _repr_html_(self):
+            return "<b>chart</b>"
+
+    chart = Chart()
+    result = await agent_with(lambda: chart).run("go")
+    assert value(result) is chart
+    [seen] = [e.bundle for e in result.events if e.event == "observation"]
+    assert seen == {"text/html": "<b>chart</b>"}
+
+
+@pytest.mark.parametrize("short", ["sunny", 5, {"rows": [1, 2], "of": "tea"}, None])
+async def test_a_short_result_is_written_without_another_thread(short, monkeypatch):
+    async def work():
+        return short
+
+    def refuse(*args, **options):
+        pytest.fail("another thread was asked")
+
+    monkeypatch.setattr("notebook_agents.performing.in_thread", refuse)
+    monkeypatch.setattr("notebook_agents.tools.execution.in_thread", refuse)
+    assert not (await agent_with(work).run("go")).tool_calls[0]["failed"]
+
+
+# ------------------------------------------------------------ comprehensions
 
 
 async def test_an_endless_comprehension_ends_with_its_time():

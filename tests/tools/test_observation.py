@@ -12,6 +12,7 @@ from notebook_agents.tools.observation import (
     MODEL_CHARACTERS,
     bundle_of,
     cut,
+    is_light,
     text_of,
 )
 
@@ -63,6 +64,58 @@ def test_what_never_ends_is_cut_like_any_other_list():
     assert text.startswith("[0,1,2,3,")
     assert len(text) < MODEL_CHARACTERS + 50
     assert text_of(iter("abc")) == '["a","b","c"]'
+
+
+def test_no_more_of_a_long_list_is_written_than_is_shown():
+    written = []
+
+    class Part:
+        def __repr__(self):
+            written.append(self)
+            return "part"
+
+    text = text_of({"rows": [[Part()] for _ in range(100_000)]})
+    assert text.startswith('{"rows":[["part"],["part"]')
+    assert text.endswith(" more characters cut]")
+    assert "[... more than " in text
+    assert len(written) <= MODEL_CHARACTERS
+
+
+def test_of_what_is_not_long_the_missing_characters_are_counted():
+    assert text_of(["x" * 6000]).endswith("\n[... 4 more characters cut]")
+    assert text_of([1] * 3000).endswith("\n[... 1 more characters cut]")
+
+
+def test_a_generator_within_json_is_a_list():
+    assert text_of({"rows": (n for n in range(3))}) == '{"rows":[0,1,2]}'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 1.5, "tea", b"tea", 7, [], {"a": [1, "b", (None, {2})]}, [1] * 100],
+)
+def test_what_is_short_is_light(value):
+    assert is_light(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 100_000,
+        [1] * 100_000,
+        {"rows": [[1, 2]] * 1_000},
+        1 << 1_000_000,
+        Rude(),
+        [Rude()],
+        {"a": Rude()},
+        map(str, "ab"),
+        {"rows": (n for n in "ab")},
+        len,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_long_or_runs_the_code_of_others_is_not_light(value):
+    assert not is_light(value)
 
 
 def test_a_text_of_six_thousand_characters_is_whole():
