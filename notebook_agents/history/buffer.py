@@ -11,12 +11,7 @@ from typing import Any, Protocol
 
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.history.budget import checked_limit, limits, longest_summary
-from notebook_agents.history.groups import (
-    Amount,
-    amount_of,
-    estimate_tokens,
-    is_step,
-)
+from notebook_agents.history.groups import Amount, amount_of, estimate_tokens, is_step
 from notebook_agents.history.pairing import is_blank
 from notebook_agents.history.repair import joined, repaired
 from notebook_agents.history.summary import (
@@ -40,6 +35,8 @@ PINNED_PERCENT = 50
 """What pinned messages may take of ``max_tokens``."""
 MOST_GIVEN = 8
 """Views that are remembered, since runs that go on may still repeat them."""
+MOST_OWED = 200
+"""Messages that wait for a summary which could not be made so far."""
 JOINT = Amount(characters=2)
 """What it takes to put a summary or a pinned message before another."""
 
@@ -108,7 +105,6 @@ class HistoryBuffer:
         self._longest_summary = longest_summary(self._most)
         self._summarize = checked_summarize(summarize)
         self._lock = threading.Lock()
-        self._generation = 0
         self._is_summarizing = False
         self._empty()
 
@@ -227,7 +223,6 @@ class HistoryBuffer:
     def clear(self) -> None:
         """Forget everything, what is pinned and the summary included."""
         with self._lock:
-            self._generation += 1
             self._empty()
 
     async def run(self, agent: _Agent, prompt: Any, **options: Any) -> AgentResult[Any]:
@@ -342,19 +337,24 @@ class HistoryBuffer:
                 return
             self._is_summarizing = True
         try:
-            while self._gone:
-                await self._summarize_once(self._summarize)
+            while self._gone and await self._summarize_once(self._summarize):
+                pass
         finally:
             self._is_summarizing = False
 
-    async def _summarize_once(self, summarize: Summarize) -> None:
+    async def _summarize_once(self, summarize: Summarize) -> bool:
         with self._lock:
-            gone, self._gone = self._gone, []
-            generation, old = self._generation, self._summary
+            owed, gone, old = self._gone, [*self._gone], self._summary
         text = await update_summary(summarize, old, gone, longest=self._longest_summary)
         with self._lock:
-            if generation == self._generation:  # not cleared meanwhile
-                self._summary = text
+            if owed is not self._gone:
+                return True  # cleared meanwhile
+            if text is None:  # the next one may do it
+                del owed[:-MOST_OWED]
+                return False
+            self._summary = text
+            del owed[: len(gone)]
+        return True
 
 
 def _read(messages: Iterable[Any]) -> list[Message]:

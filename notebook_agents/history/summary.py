@@ -62,7 +62,8 @@ class Summaries:
 
     def __init__(self, summarize: Summarize) -> None:
         self._summarize = summarize
-        self._kept: OrderedDict[bytes, str] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[str, int]] = OrderedDict()
+        # Each with the groups it covers: fewer than asked for, where it failed.
 
     async def of(self, groups: Sequence[Sequence[Message]], *, longest: int) -> str:
         """Give the summary of some groups of messages.
@@ -71,7 +72,8 @@ class Summaries:
         ----------
         groups : sequence of sequence of Message
             The beginning of a conversation. Where a part of it has been
-            summarised before, only the rest is read.
+            summarised before, only the rest is read. Nobody is asked for the same
+            twice: what could not be summarised is read with what comes after it.
         longest : int
             Most characters.
 
@@ -84,12 +86,14 @@ class Summaries:
         known = len(marks)
         while known and marks[known - 1] not in self._kept:
             known -= 1
-        text = self._kept[marks[known - 1]] if known else ""
+        text, covered = self._kept[marks[known - 1]] if known else ("", 0)
         if known < len(groups):
-            new = [message for group in groups[known:] for message in group]
-            text = await update_summary(self._summarize, text, new, longest=longest)
+            new = [message for group in groups[covered:] for message in group]
+            made = await update_summary(self._summarize, text, new, longest=longest)
+            if made is not None:
+                text, covered = made, len(groups)
         if marks:
-            self._kept[marks[-1]] = text
+            self._kept[marks[-1]] = text, covered
             self._kept.move_to_end(marks[-1])
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -98,7 +102,7 @@ class Summaries:
 
 async def update_summary(
     summarize: Summarize, old: str, messages: Sequence[Message], *, longest: int
-) -> str:
+) -> str | None:
     """Make a summary of an earlier one and of what came after it.
 
     Parameters
@@ -114,15 +118,15 @@ async def update_summary(
 
     Returns
     -------
-    str
-        The new summary; the old one where it cannot be made.
+    str or None
+        The new summary; None where it cannot be made.
     """
     before = [summary_message(old)] if old else []
     try:
         text = await _asked(summarize, [*before, *messages], longest)
     except Exception:
         logger.exception("the earlier conversation could not be summarised")
-        return old
+        return None
     return text[:longest]
 
 

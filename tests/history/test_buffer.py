@@ -448,6 +448,53 @@ def test_a_summary_that_fails_loses_nothing_but_itself(caplog):
     assert "could not be summarised" in caplog.text
 
 
+def test_what_could_not_be_summarised_is_in_the_next_summary():
+    failing = [False, True, False]
+
+    def summarize(messages):
+        if failing.pop(0):
+            raise ConnectionError
+        return " ".join(message["content"].split("\n")[-1] for message in messages)
+
+    buffer = HistoryBuffer(max_messages=2, summarize=summarize)
+    for number in range(4):
+        buffer.extend([user(f"{number}"), said("ok")])
+    assert contents(buffer)[0] == f"{HEADING}\n0 ok 1 ok 2 ok\n\n3"
+
+
+async def test_what_was_to_be_summarised_when_somebody_stopped_is_in_the_next_one():
+    began = asyncio.Event()
+
+    async def summarize(messages):
+        if not began.is_set():
+            began.set()
+            await asyncio.Event().wait()
+        return " ".join(message["content"] for message in messages)
+
+    agent = Agent(ScriptedProvider(["a", "b", "c"]))
+    buffer = HistoryBuffer(max_messages=2, summarize=summarize)
+    await buffer.run(agent, "0")
+    stopped = asyncio.create_task(buffer.run(agent, "1"))
+    await asyncio.wait_for(began.wait(), 10)
+    stopped.cancel()
+    await asyncio.wait([stopped])
+    await buffer.run(agent, "2")
+    assert contents(buffer)[0] == f"{HEADING}\n0 a 1 b\n\n2"
+
+
+def test_of_what_cannot_be_summarised_no_more_than_the_latest_is_kept():
+    shown = []
+
+    def summarize(messages):
+        shown.append(len(messages))
+        raise ConnectionError
+
+    buffer = HistoryBuffer(max_messages=2, summarize=summarize)
+    for number in range(300):
+        buffer.extend([user(f"{number}"), said("ok")])
+    assert max(shown) <= 210
+
+
 def test_a_summary_never_grows_without_bound():
     def summarize(messages):
         return "".join(message["content"] for message in messages) * 2

@@ -353,6 +353,39 @@ async def test_a_summary_that_fails_loses_nothing_but_itself(bad, caplog):
     assert "could not be summarised" in caplog.text
 
 
+def test_what_could_not_be_summarised_is_in_the_next_summary():
+    failing = [False, True, False]
+
+    def summarize(messages):
+        if failing.pop(0):
+            raise ConnectionError
+        return " ".join(message["content"].split("\n")[-1] for message in messages)
+
+    budget = HistoryBudget(max_messages=1, summarize=summarize)
+    agent, provider = an_agent(3, history=budget)
+    agent.run_sync("now")
+    covered = " ".join(f"question {n} answer {n}" for n in range(3))
+    assert contents(last_sent(provider)) == [f"{HEADING}\n{covered}\n\nnow"]
+
+
+async def test_a_summary_that_fails_is_not_tried_again_in_the_same_turn():
+    asked = []
+
+    def summarize(messages):
+        asked.append(messages)
+        raise ConnectionError
+
+    budget = HistoryBudget(max_messages=9, summarize=summarize)
+    provider = ScriptedProvider(
+        [*(f"answer {n}" for n in range(4)), call("look", n=1), call("look", n=2), "d"]
+    )
+    agent = Agent(provider, [look], history=budget)
+    for number in range(4):
+        await agent.run(f"question {number}")
+    await agent.run("now")
+    assert len(asked) == 2
+
+
 def test_a_summary_never_grows_without_bound():
     def summarize(messages):
         return "".join(message["content"] for message in messages) + "x" * 50_000
