@@ -306,7 +306,7 @@ class ToolRetry(ToolError):  # noqa: N818 - a request, and short, as tools raise
 
 
 class ToolTimeoutError(ToolError, TimeoutError):
-    """The tool did not finish in its time."""
+    """The tool did not finish in the time that ``@tool(timeout=)`` gives it."""
 
 
 class ToolRejectedError(ToolError):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from notebook_agents.beneath import beneath
-from notebook_agents.errors import ToolRetry
+from notebook_agents.errors import ToolRetry, ToolTimeoutError
 from notebook_agents.events import Event, ProgressEvent
 from notebook_agents.flattening import Events
 from notebook_agents.nested_loops import nesting_hint
@@ -205,9 +205,8 @@ def last_try(turn: Turn, definition: ToolDefinition) -> str:
 
 def _line(definition: ToolDefinition, error: BaseException) -> str:
     name, words = type(error).__name__, _words_of(error)
-    is_late = isinstance(error, TimeoutError) and definition.timeout is not None
-    if is_late and not words:
-        return f"no result within {definition.timeout:g} s"
+    if isinstance(error, ToolTimeoutError):
+        return words
     hint = nesting_hint(error, is_async=definition.is_async)
     return f"{name}: {words}{hint}" if words else name
 

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from notebook_agents.errors import ToolTimeoutError
 from notebook_agents.sync import current_waiter
 from notebook_agents.tools import generators
 from notebook_agents.tools.call import BoundCall
@@ -83,8 +84,10 @@ async def execute(
     try:
         async with asyncio.timeout(definition.timeout):
             return await _execute(definition, bound.within(context), context)
-    except TimeoutError as error:
-        return Outcome(error=error, detail=f"no result in {definition.timeout:g} s")
+    except TimeoutError:
+        message = f"no result within {definition.timeout:g} s"
+        error = ToolTimeoutError(message, tool=definition.name)
+        return Outcome(error=error, detail=message)
 
 
 async def _execute(

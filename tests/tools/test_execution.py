@@ -11,8 +11,14 @@ import threading
 import pytest
 
 from notebook_agents import Agent, Allow, ScriptedProvider, call, tool
-from notebook_agents.errors import AgentConfigurationError, RunCancelledError
+from notebook_agents.errors import (
+    AgentConfigurationError,
+    RunCancelledError,
+    ToolTimeoutError,
+)
 from notebook_agents.sync import Call, Waiter, agent_loop
+from notebook_agents.tools import to_tool_definition
+from notebook_agents.tools.execution import execute
 
 
 def agent_with(function, **options):
@@ -263,6 +269,24 @@ async def test_a_tool_that_takes_too_long_is_a_result(is_async):
     result = await agent.run("go")
     release.set()
     assert outcome(result) == "Tool execution failed: no result within 0.05 s"
+
+
+async def test_a_timeout_without_words_of_the_tools_own_is_not_that_of_its_time():
+    def work() -> None:
+        raise TimeoutError
+
+    result = await agent_with(work, timeout=50).run("go")
+    assert outcome(result) == "Tool execution failed: TimeoutError"
+
+
+async def test_a_call_that_took_too_long_has_an_error_of_its_own():
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    definition = to_tool_definition(tool(timeout=0.01)(wait))
+    ended = await execute(definition, definition.bind("{}"))
+    assert isinstance(ended.error, ToolTimeoutError)
+    assert ended.error.tool == "wait"
 
 
 async def test_a_late_async_tool_has_cleaned_up():
