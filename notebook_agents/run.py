@@ -35,7 +35,7 @@ from notebook_agents.patience import Patience, guarded
 from notebook_agents.pricing import cost_of
 from notebook_agents.providers.base import model_label
 from notebook_agents.results import AgentResult, T
-from notebook_agents.storing import store_turn
+from notebook_agents.storing import not_stored, store_turn
 from notebook_agents.telling import OnEvent, Teller
 from notebook_agents.turn import Turn
 from notebook_agents.waiting import CLEANUP_SECONDS, Waiter, WaiterGone
@@ -354,15 +354,14 @@ class Run(Shown, Generic[T]):
             messages = [self._turn.asked.message(), *self._turn.said]
         elif self._turn.journal is None:
             return []
+        fault: Exception | str = "the store did not answer in time"
         try:
-            is_kept = await self._stored(messages)
-        except Exception as error:
-            logger.exception("the turn could not be stored")
-            return [f"The turn could not be stored: {error}"]
-        if not is_kept:
-            logger.error("the turn could not be stored: the store did not answer")
-            return ["The turn could not be stored: the store did not answer in time"]
-        return []
+            if await self._stored(messages):
+                return []
+        except Exception as error:  # noqa: BLE001 - logged with what is said
+            fault = error
+        is_stored = self._conversation.has_kept or not messages
+        return [not_stored(fault, run_id=self.id, is_stored=is_stored)]
 
     async def _stored(self, messages: Sequence[Message]) -> bool:
         """Store the turn; False if that takes too long, and goes on unattended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Sequence
 
 from notebook_agents.errors import NotebookAgentsError
@@ -10,7 +11,9 @@ from notebook_agents.journal import RunJournal
 from notebook_agents.memory.conversation import Conversation
 from notebook_agents.messages import Message
 
-__all__ = ["store_turn"]
+__all__ = ["not_stored", "store_turn"]
+
+logger = logging.getLogger(__name__)
 
 
 async def store_turn(
@@ -47,3 +50,30 @@ async def store_turn(
         await journal.close()
     finally:
         journal.leave()
+
+
+def not_stored(fault: Exception | str, *, run_id: str, is_stored: bool) -> str:
+    """Log and say what went wrong when a run was over.
+
+    Parameters
+    ----------
+    fault : Exception or str
+        The error, or what there is to say.
+    run_id : str
+        The run.
+    is_stored : bool
+        Whether its turn was stored, or worth nothing, all the same.
+
+    Returns
+    -------
+    str
+        A sentence; what stands before its colon is fit for anybody.
+    """
+    said = f"The turn could not be stored: {fault}"
+    if is_stored:
+        said = (
+            f"The run is over, but the journal still has it: {fault}. "
+            f"agent.forget_run({run_id!r}) drops it."
+        )
+    logger.error(said, exc_info=fault if isinstance(fault, Exception) else None)
+    return said

@@ -779,6 +779,33 @@ async def test_a_turn_that_a_locked_file_did_not_take_can_be_resumed(lock, payin
     assert agent.unfinished() == []
 
 
+async def test_a_run_that_stays_in_the_journal_is_not_said_to_be_lost(
+    tmp_path, monkeypatch
+):
+    def pay() -> str:
+        return "paid"
+
+    def forget(self, run_id, owner):
+        message = "locked for 10 s"
+        raise MemoryStoreError(message)
+
+    script = ScriptedProvider([call("pay"), "Done."])
+    memory = SQLiteStore(tmp_path / "runs.sqlite").session()
+    agent = Agent(script, [pay], memory=memory)
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLiteJournal, "forget", forget)
+        result = await agent.run("Pay")
+    assert agent.memory.messages[-1]["content"] == "Done."
+    [error] = result.errors
+    assert error == (
+        "The run is over, but the journal still has it: locked for 10 s. "
+        f"agent.forget_run({result.run_id!r}) drops it."
+    )
+    assert [run["run_id"] for run in agent.unfinished()] == [result.run_id]
+    agent.forget_run(result.run_id)
+    assert agent.unfinished() == []
+
+
 async def test_a_result_that_had_to_wait_is_written_with_what_comes_next(
     lock, paying, monkeypatch
 ):

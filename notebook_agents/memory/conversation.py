@@ -41,6 +41,8 @@ class Conversation:
         self._system_prompt = system_prompt
         self._prior = prior
         self._turns = 0
+        self.has_kept = False
+        """Whether a turn has been stored."""
 
     @property
     def is_at_hand(self) -> bool:
@@ -78,6 +80,7 @@ class Conversation:
             Question, steps and answer.
         """
         await save_turn(self._memory, turn)
+        self.has_kept = True
 
     def facts(self) -> dict[str, Any]:
         """Give what a result says about the conversation."""

@@ -302,7 +302,7 @@ def response_of(
         if isinstance(event, ToolErrorEvent | ErrorEvent)
     ]
     if len(result.errors) > len(errors):  # the one that has no event
-        errors.append("The turn could not be stored.")
+        errors.append(f"{result.errors[-1].partition(':')[0]}.")
     return ChatResponse(
         response=result.answer,
         response_markdown=result.answer,
