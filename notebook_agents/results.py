@@ -71,7 +71,8 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         What went wrong on the way, one line each.
     stop_reason : str
         ``stop``, ``length``, ``refusal``, ``content_filter``,
-        ``max_tool_rounds``, ``budget``, ``blocked`` or ``cancelled``.
+        ``max_tool_rounds``, ``budget``, ``blocked`` or ``cancelled``; ``error`` in
+        the result that an `OutputValidationError` has.
     is_blocked : bool
         Whether a guard stopped the turn.
     run_id, trace_id, message_id, conversation_id, user_id : str

@@ -128,7 +128,7 @@ def get_settings() -> Settings:
     Raises
     ------
     AgentConfigurationError
-        If ``NOTEBOOK_AGENTS_APPROVE`` is none of its three words.
+        If ``NOTEBOOK_AGENTS_APPROVE`` is none of ``ask``, ``policy``, ``allow`` and ``deny``.
     """
     environment = _environment()
     approve = environment.get("NOTEBOOK_AGENTS_APPROVE")
