@@ -142,7 +142,10 @@ class Performance:
             return Ended(text_of(value, self._keep), value=value)
 
         def tell() -> Ended:
-            return Ended(text_of(value, self._keep), bundle_of(value), value)
+            try:
+                return Ended(text_of(value, self._keep), bundle_of(value), value)
+            except Exception as error:  # noqa: BLE001 - it may even refuse to say its class
+                return self._failed(error)
 
         # To look through a large table takes its time, and the user's code any.
         return await in_thread(tell, name=f"tool {self._definition.name}")

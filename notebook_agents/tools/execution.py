@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from types import AsyncGeneratorType
 from typing import Any
 
 from notebook_agents.errors import ToolTimeoutError
@@ -114,7 +115,7 @@ async def _execute(
         else:
             outcome = await _call_there(definition, call, waiter)
             value = outcome.value
-            if inspect.isawaitable(value) or inspect.isasyncgen(value):
+            if issubclass(type(value), Awaitable | AsyncGeneratorType):
                 outcome = await _await_there(lambda: _awaited(value, report), waiter)
         if is_to_be_read(outcome.value):  # an async tool gave it, whose loop must go on
             return await _apart(
@@ -163,7 +164,7 @@ def _waiter_for(definition: ToolDefinition) -> Waiter | None:
 
 
 async def _awaited(value: Any, report: Report) -> Any:
-    if inspect.isawaitable(value):
+    if issubclass(type(value), Awaitable):
         value = await value
     return await read_async(value, report) if inspect.isasyncgen(value) else value
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import GeneratorType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from notebook_agents.tools.summary import one_line, plain, repr_of, summarise
 
@@ -84,9 +83,7 @@ def _json_of(value: object, keep: Keep | None) -> str:
 
     objects, beginning = _Objects(value, keep), _Beginning()
     try:
-        is_iterator = isinstance(value, Iterator)
-        shown = beginning.list_of(value) if is_iterator else beginning.of(value)  # type: ignore[arg-type]  # only iterables come here
-        text = to_json(shown, fallback=objects.write).decode()
+        text = to_json(beginning.of(value), fallback=objects.write).decode()
     except Exception:  # noqa: BLE001 - parts of it are the user's and may do anything
         return cut(repr_of(value))
     if keep is None or not objects.is_whole:
@@ -109,13 +106,10 @@ class _Beginning:
         """Give the value, with what comes too late left out."""
         if type(value) is dict:
             return {key: self.of(part) for key, part in self._first(value.items())}
-        if type(value) in _GROUPS or type(value) is GeneratorType:
-            return self.list_of(value)  # type: ignore[arg-type]  # it has parts
+        if type(value) in _GROUPS or issubclass(type(value), Iterator):
+            parts = cast("Iterable[object]", value)
+            return [self.of(part) for part in self._first(parts)]
         return value
-
-    def list_of(self, values: Iterable[object]) -> list[Any]:
-        """Give as much of an iterable."""
-        return [self.of(part) for part in self._first(values)]
 
     def _first(self, parts: Iterable[T]) -> Iterator[T]:
         for part in parts:

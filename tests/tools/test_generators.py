@@ -291,6 +291,25 @@ async def test_an_iterator_that_shows_itself_stays_what_it_is():
     assert seen == {"text/html": "<b>chart</b>"}
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_object_that_will_not_be_looked_at_does_not_end_the_run(is_async):
+    class Proxy:
+        @property
+        def __class__(self):
+            message = "outside of its context"
+            raise RuntimeError(message)
+
+    async def work_async():
+        return Proxy()
+
+    def work():
+        return Proxy()
+
+    result = await agent_with(work_async if is_async else work).run("go")
+    assert "RuntimeError: outside of its context" in outcome(result)
+    assert str(result) == "."
+
+
 @pytest.mark.parametrize("short", ["sunny", 5, {"rows": [1, 2], "of": "tea"}, None])
 async def test_a_short_result_is_written_without_another_thread(short, monkeypatch):
     async def work():

@@ -86,8 +86,13 @@ def test_of_what_is_not_long_the_missing_characters_are_counted():
     assert text_of([1] * 3000).endswith("\n[... 1 more characters cut]")
 
 
-def test_a_generator_within_json_is_a_list():
+def test_an_iterator_within_json_is_a_list():
     assert text_of({"rows": (n for n in range(3))}) == '{"rows":[0,1,2]}'
+    assert text_of([map(str, range(2))]) == '[["0","1"]]'
+
+
+def test_one_that_never_ends_within_json_is_cut():
+    assert text_of({"rows": itertools.count()}).startswith('{"rows":[0,1,2,')
 
 
 @pytest.mark.parametrize(
