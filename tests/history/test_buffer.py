@@ -475,7 +475,7 @@ async def test_what_was_to_be_summarised_when_somebody_stopped_is_in_the_next_on
     buffer = HistoryBuffer(max_messages=2, summarize=summarize)
     await buffer.run(agent, "0")
     stopped = asyncio.create_task(buffer.run(agent, "1"))
-    await asyncio.wait_for(began.wait(), 10)
+    await asyncio.wait_for(began.wait(), 30)
     stopped.cancel()
     await asyncio.wait([stopped])
     await buffer.run(agent, "2")

@@ -124,7 +124,7 @@ class Slow(Foreign):
     def wait(self, method):
         if method == self.slow:
             self.asked.set()
-            assert self.has_gone_on.wait(10), "the loop was blocked"
+            assert self.has_gone_on.wait(30), "the loop was blocked"
 
     @property
     def messages(self):
@@ -144,7 +144,7 @@ class Slow(Foreign):
 async def test_a_slow_memory_of_somebody_elses_holds_nobody_else_up(slow):
     memory = Slow(slow)
     run = Agent(ScriptedProvider(["hello"]), memory=memory).start("hi")
-    assert await asyncio.to_thread(memory.asked.wait, 10)
+    assert await asyncio.to_thread(memory.asked.wait, 30)
     memory.has_gone_on.set()
     result = await run.result()
     assert (str(result), result.errors) == ("hello", [])
@@ -154,7 +154,7 @@ async def test_a_slow_memory_of_somebody_elses_holds_nobody_else_up(slow):
 async def test_a_run_that_is_stopped_does_not_wait_for_a_slow_memory():
     memory = Slow("messages")
     run = Agent(ScriptedProvider(["hello"]), memory=memory).start("hi")
-    assert await asyncio.to_thread(memory.asked.wait, 10)
+    assert await asyncio.to_thread(memory.asked.wait, 30)
     run.cancel()
     with pytest.raises(RunCancelledError):
         await run.result()

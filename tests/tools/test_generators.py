@@ -183,7 +183,7 @@ class Gate:
 
     def wait(self):
         self.reached.set()
-        assert self.has_gone_on.wait(10), "the loop was blocked"
+        assert self.has_gone_on.wait(30), "the loop was blocked"
 
     def __repr__(self):
         self.wait()
@@ -194,7 +194,7 @@ class Gate:
         return number
 
     async def passed(self, run):
-        assert await asyncio.to_thread(self.reached.wait, 10)
+        assert await asyncio.to_thread(self.reached.wait, 30)
         self.has_gone_on.set()
         return outcome(await run.result())
 
@@ -267,7 +267,7 @@ async def test_of_an_iterator_that_never_ends_the_beginning_is_read():
 
 async def test_an_iterator_that_is_read_for_too_long_ends_with_its_time():
     enough = threading.Event()
-    slow = map(enough.wait, [10, 10, 10])
+    slow = map(enough.wait, [30, 30, 30])
     result = await agent_with(lambda: slow, timeout=0.02).run("go")
     enough.set()
     assert "no result within" in outcome(result)
