@@ -355,6 +355,6 @@ class Agent(Resumable[T], Chatting[T], ModelChoice, Toolbox):
             prior=prior,
         )
         run = Run(turn, conversation, on_event=self._on_event)
-        if "memory" not in options:
+        if options.get("memory") is None:
             self.last_run = run
         return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import textwrap
 from collections.abc import Callable
@@ -79,10 +78,10 @@ async def delegated(
         finally:
             await events.aclose()
         return str(await run.result())
-    except asyncio.CancelledError:
-        run.cancel()
-        await run.ended()
-        raise
+    finally:
+        if not run.is_done:  # cancelled, or nobody can be told any more
+            run.cancel()
+            await run.ended()
 
 
 def delegate_tool(

@@ -284,5 +284,7 @@ async def _read(message: Prompt) -> Prompt:
 
 def _settle_in(host: Host, options: RunOptions) -> None:
     """Ask where the cell is, and let calls name its variables."""
-    options.setdefault("approver", host.approver())
-    options.setdefault("namespace", host.namespace())
+    if options.get("approver") is None:
+        options["approver"] = host.approver()
+    if options.get("namespace") is None:
+        options["namespace"] = host.namespace()

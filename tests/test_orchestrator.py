@@ -233,6 +233,24 @@ async def test_decisions_of_an_agent_that_is_a_tool_are_told_by_the_one_that_ask
     assert (await Agent(ScriptedProvider(["Hi."])).run("x")).approvals == []
 
 
+async def test_a_member_whose_events_nobody_can_be_told_is_stopped():
+    async def wait() -> str:
+        await asyncio.Event().wait()
+
+    def on_event(event):
+        if event["event"] == "action" and "delegated_to" in event:
+            raise SystemExit
+
+    worker = Agent(ScriptedProvider([call("wait"), "."]), [wait], name="worker")
+    members = {"worker": worker}
+    lead = team(delegate("worker", "Go"), "Done.", members=members, on_event=on_event)
+    async with asyncio.timeout(20):
+        result = await lead.run("Go")
+    assert result.tool_calls[0]["failed"]
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert [each for each in others if "run" in each.get_name()] == []
+
+
 async def test_stopping_the_orchestrator_stops_its_members():
     started, ended = asyncio.Event(), []
 

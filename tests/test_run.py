@@ -646,6 +646,15 @@ async def test_a_stopped_call_still_ends_in_one_observation():
     assert [e.seq for e in error.result.events] == [1, 2, 3, 4, 5, 6]
 
 
+async def test_the_last_run_of_an_agent_is_one_in_its_own_conversation():
+    agent = Agent(ScriptedProvider(["one", "two"]))
+    await agent.run("go", memory=None)  # the same as leaving it out
+    run = agent.last_run
+    assert run.is_done
+    await agent.run("go", memory=InMemoryStore().session())
+    assert agent.last_run is run
+
+
 async def test_cancelling_the_awaiting_task_stops_the_run():
     provider = Stuck("half")
     agent = Agent(provider)

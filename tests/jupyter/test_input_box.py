@@ -18,7 +18,13 @@ def front_end():
 
 CHOICES = "[y]es, [a]lways, [N]o, [e]dit, [r]espond, [q]uit the run: "
 ASK = "agent = bot(call('delete', n=1), 'the answer'); log.clear()"
-WAYS = ["%%agent agent\ndelete", "agent.run_sync('x')", "await agent.run('x')"]
+WAYS = [
+    "%%agent agent\ndelete",
+    "agent.run_sync('x')",
+    "await agent.run('x')",
+    # As any option, None is the same as leaving it out.
+    "agent.run_sync('x', approver=None, namespace=None)",
+]
 
 
 @pytest.mark.parametrize("way", WAYS)
