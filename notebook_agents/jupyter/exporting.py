@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -101,7 +101,9 @@ def _as_markdown(result: AgentResult[Any]) -> str:
 
 
 def _as_notebook(result: AgentResult[Any]) -> str:
-    return json.dumps(_notebook(result), ensure_ascii=False, indent=1) + "\n"
+    notebook = _notebook(result)
+    notebook["cells"].insert(0, _cell("load", "%load_ext notebook_agents"))
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
 def _as_html(result: AgentResult[Any]) -> str:
@@ -114,8 +116,18 @@ def _as_html(result: AgentResult[Any]) -> str:
         from_dict(_notebook(result)),
         resources={"metadata": {"name": _agent(result)}},
     )[0]
-    return page
+    return page.replace("</head>", f"{_STYLE}</head>", 1)
 
+
+# nbconvert's own style gives code within Markdown the font of the text around it.
+_STYLE = """<style>
+.jp-RenderedMarkdown .highlight { margin: 0.8em 0; padding: 0.5em 0.8em }
+.jp-RenderedMarkdown .highlight pre {
+  font: var(--jp-code-font-size) / 1.4 var(--jp-code-font-family);
+  background: none;
+}
+</style>
+"""
 
 _WRITERS: dict[str, Callable[[AgentResult[Any]], str]] = {
     ".md": _as_markdown,
@@ -127,20 +139,25 @@ _WRITERS: dict[str, Callable[[AgentResult[Any]], str]] = {
 
 def _notebook(result: AgentResult[Any]) -> dict[str, Any]:
     """Give a notebook with one cell, which can be run again."""
-    outputs = [
-        {"output_type": "display_data", "metadata": {}, "data": bundle}
-        for bundle in _outputs(result)
-    ]
-    cell: dict[str, Any] = {
-        "id": "run",
+    source = f"{_line(result)}\n{_prompt(result)}"
+    cells = encodable([_cell("run", source, _outputs(result))])
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _cell(name: str, source: str, shown: Iterable[_Bundle] = ()) -> dict[str, Any]:
+    return {
+        "id": name,
         "cell_type": "code",
         "execution_count": None,
         "metadata": {},
-        "source": f"{_line(result)}\n{_prompt(result)}",
-        "outputs": outputs,
+        "source": source,
+        "outputs": [
+            {"output_type": "display_data", "metadata": {}, "data": bundle}
+            for bundle in shown
+        ],
     }
-    cells = encodable([cell])
-    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _outputs(result: AgentResult[Any]) -> Iterator[_Bundle]:

@@ -12,6 +12,7 @@ import pytest
 from notebook_agents import Agent, ScriptedProvider, call, event_from_dict, tool
 from notebook_agents.errors import AgentConfigurationError
 from notebook_agents.jupyter.line import split_words
+from tests.jupyter.cells import executed, text_of
 
 
 @tool(approval=True)
@@ -41,7 +42,7 @@ def test_a_notebook_can_be_run_again_and_read_without(result, tmp_path):
     path = result.export(str(tmp_path / "run.ipynb"))
     document = nbformat.read(path, as_version=4)
     nbformat.validate(document)
-    (cell,) = document.cells
+    _, cell = document.cells
     assert cell.source == "%%agent cleaner\nRemove a"
     texts = [output.data.get("text/plain", "") for output in cell.outputs]
     assert "done" in texts[0]
@@ -49,6 +50,18 @@ def test_a_notebook_can_be_run_again_and_read_without(result, tmp_path):
     live = [output.data.get("text/markdown", "") for output in cell.outputs]
     assert any("**gone**" in text for text in live)
     assert not any("<script>" in text for text in live)
+
+
+@pytest.mark.notebook
+def test_an_exported_notebook_runs_where_the_agent_is_defined(result, tmp_path):
+    path = result.export(tmp_path / "run.ipynb")
+    load, ask = (cell.source for cell in nbformat.read(path, as_version=4).cells)
+    define = (
+        "from notebook_agents import Agent, ScriptedProvider\n"
+        "cleaner = Agent(ScriptedProvider(['Nothing is left.']), name='cleaner')"
+    )
+    notebook = executed(define, load, ask)
+    assert "Nothing is left." in text_of(notebook.cells[-1])
 
 
 def test_a_web_page_shows_the_answer_and_runs_no_script_of_the_model(result, tmp_path):
@@ -84,7 +97,7 @@ def drawn(**shown):
 
 def test_a_notebook_has_what_a_tool_drew_where_the_cell_showed_it(tmp_path):
     path = drawn(image_png=PIXEL, text_plain="<Figure>").export(tmp_path / "run.ipynb")
-    outputs = nbformat.read(path, as_version=4).cells[0].outputs
+    outputs = nbformat.read(path, as_version=4).cells[1].outputs
     kinds = ["image/png" in output.data for output in outputs]
     texts = [output.data["text/plain"] for output in outputs]
     assert kinds.count(True) == 1
@@ -132,7 +145,7 @@ def test_the_cell_of_an_exported_notebook_asks_the_same_again(
 ):
     result = Agent(ScriptedProvider(["Hi."]), name=name).run_sync(prompt)
     path = result.export(tmp_path / "run.ipynb")
-    first, _, rest = nbformat.read(path, as_version=4).cells[0].source.partition("\n")
+    first, _, rest = nbformat.read(path, as_version=4).cells[1].source.partition("\n")
     assert (first, rest) == (line, prompt)
     assert split_words(first)[1] == name
 
