@@ -123,7 +123,8 @@ def open_page(lab):
         page = lab._browser.new_page()
         opened.append(page)
         page.set_default_timeout(5000)
-        page.clock.install()
+        page.clock.install(time=0)
+        page.clock.pause_at(1)
         encoded = base64.b64encode(script("card.js").encode()).decode()
         content = PAGE.replace("SCRIPT", encoded).replace("ROWS", json.dumps(rows))
         page.set_content(f"<style>{STYLE.read_text()}</style>{content}")
@@ -678,7 +679,7 @@ def test_an_argument_may_have_any_name(open_page, name):
     page.get_by_role("button", name="Edit…").click()
     page.locator(".nba-form .nba-field").fill('"new"')
     page.get_by_role("button", name="Approve", exact=True).click()
-    changes = page.evaluate("JSON.stringify(window.sent.at(-1).changes)")
+    changes = page.evaluate("JSON.stringify(window.sent.findLast(each => each.changes).changes)")
     assert json.loads(changes) == {name: '"new"'}
 
 
@@ -704,7 +705,7 @@ def test_a_huge_argument_is_laid_out_when_it_is_asked_for(open_page):
     page.get_by_label("text").first.press("Control+End")
     page.keyboard.type("!")
     page.get_by_role("button", name="Approve", exact=True).first.click()
-    assert page.evaluate("window.sent.at(-1).changes.text.length") == len(text) + 1
+    assert page.evaluate("window.sent.findLast(each => each.changes).changes.text.length") == len(text) + 1
 
 
 @pytest.mark.browser
