@@ -25,7 +25,8 @@ __all__ = ["code_in", "formula_in", "frame_in", "json_in"]
 
 _PYTHON = {"", "ipython", "ipython3", "py", "python", "python3"}
 _LATEX = {"latex", "math", "tex"}
-_SEPARATORS = ",\t;"
+_SEPARATORS = "\t;,"
+"""Which counts where several fit: a comma stands in texts and in numbers as well."""
 _LEAST_LINES = 2  # of a table: a head, and something below it
 _BARS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
@@ -225,19 +226,33 @@ def _cells(line: str) -> list[str]:
 
 def _csv_rows(text: str) -> list[list[str]]:
     """Find a table in CSV; a text whose lines are not alike is none."""
-    fences = list(_fenced(text, {"csv", "tsv"}))
-    for candidate in (*fences, *_fenced(text, {"", "text"}), text):
-        for separator in _SEPARATORS:
-            lines = csv.reader(io.StringIO(candidate.strip()), delimiter=separator)
-            try:
-                rows = [row for row in lines if row]
-            except csv.Error:
-                continue
-            if candidate not in fences and _is_prose(rows):
-                continue  # also where there is one column, or nothing
-            if len(rows) >= _LEAST_LINES and len({len(row) for row in rows}) == 1:
-                return [[cell.strip() for cell in row] for row in rows]
-    return []
+    found = next(filter(_is_table, _csv_candidates(text)), [])
+    return [[cell.strip() for cell in row] for row in found]
+
+
+def _csv_candidates(text: str) -> Iterator[list[list[str]]]:
+    for fence in _fenced(text, {"csv", "tsv"}):
+        tables = [_split(fence, separator) for separator in _SEPARATORS]
+        yield from (rows for rows in tables if rows and len(rows[0]) > 1)
+        if all(len(rows[0]) == 1 for rows in tables if rows):
+            yield from tables  # no separator stands in the head, so it is one column
+    for part in (*_fenced(text, {"", "text"}), text):
+        tables = [_split(part, separator) for separator in _SEPARATORS]
+        # What has one column, or none, counts as prose here.
+        yield from (rows for rows in tables if not _is_prose(rows))
+
+
+def _split(text: str, separator: str) -> list[list[str]]:
+    """Read the lines of CSV, as they are."""
+    try:
+        lines = csv.reader(io.StringIO(text.strip()), delimiter=separator)
+        return [row for row in lines if row]
+    except csv.Error:
+        return []
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    return len(rows) >= _LEAST_LINES and len({len(row) for row in rows}) == 1
 
 
 def _is_prose(rows: Sequence[Sequence[str]]) -> bool:

@@ -45,6 +45,8 @@ def test_what_is_no_json_is_refused(text):
         'n,s\n1,x\n2,"y, z"',
         "n;s\n1;x\n2;y, z",
         'Here it is:\n```csv\nn,s\n1,x\n2,"y, z"\n```\nDone.',
+        "Here it is:\n```csv\nn;s\n1;x\n2;y, z\n```",
+        "```tsv\nn\ts\n1\tx\n2\ty, z\n```",
         "The table:\n\n| n | s |\n|---|:-:|\n| 1 | x |\n| 2 | y, z |\n\nDone.",
         "n | s\n--|--\n1 | x\n2 | y, z",
         "```\n| n | s |\n|---|---|\n| 1 | x |\n| 2 | y, z |\n```",
@@ -53,6 +55,24 @@ def test_what_is_no_json_is_refused(text):
 def test_a_table_is_found_in_every_shape(text):
     expected = pd.DataFrame({"n": [1, 2], "s": ["x", "y, z"]})
     pd.testing.assert_frame_equal(frame_in(text), expected)
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        ("a;b\n1;2,5", {"a": [1], "b": ["2,5"]}),
+        ("net, EUR;gross, EUR\n1,5;2,5", {"net, EUR": ["1,5"], "gross, EUR": ["2,5"]}),
+        (
+            "name\tborn, died\nAda\t1815, 1852",
+            {"name": ["Ada"], "born, died": ["1815, 1852"]},
+        ),
+        ('"a;b",c\n1,2', {"a;b": [1], "c": [2]}),
+        ("name\nSmith, Ada\nJones", {"name": ["Smith, Ada", "Jones"]}),
+    ],
+)
+def test_a_comma_within_cells_separates_none(lines, columns):
+    frame = frame_in(f"```csv\n{lines}\n```")
+    assert frame.to_dict(orient="list") == columns
 
 
 def test_a_row_that_is_short_or_long_is_made_to_fit():
@@ -87,6 +107,8 @@ def test_a_markdown_table_keeps_its_rows(rows):
         '{"a": [1, 2], "b": [3]}',
         "[1, 2]",
         "a\nb\nc",
+        "```csv\na;b;c\n1;2\n```",
+        "```csv\na,b\n1,2\n3\n```",
     ],
 )
 def test_what_is_no_table_is_refused(text):
