@@ -165,6 +165,8 @@ class Waiter:
     ) -> None:
         self.runs_tools = runs_tools
         self.outer = outer
+        self.before_tool: Callable[[], None] = lambda: None
+        """Called on the run's loop before a tool starts, wherever that runs."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self._tick = tick
         self._errands: deque[_Errand[Any]] = deque()

@@ -15,6 +15,7 @@ from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.renderer import CellRenderer
 from notebook_agents.results import mark_displayed
 from notebook_agents.run import Run
+from notebook_agents.sync import cell_waiter
 
 __all__ = ["show_run"]
 
@@ -79,7 +80,10 @@ async def show_run(
         note=" · ".join(filter(None, (note, why))),
         look=look,
     )
+    renderer.watch(run)
     approver.before_asking = renderer.catch_up
+    if (waiter := cell_waiter()) is not None:
+        waiter.before_tool = renderer.catch_up  # it may print
     showing = asyncio.create_task(renderer.follow(run))
     try:
         async with asyncio.timeout(timeout):

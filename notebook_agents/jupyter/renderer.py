@@ -33,6 +33,7 @@ from notebook_agents.jupyter.segments import TextSegment
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
 from notebook_agents.run import Run
+from notebook_agents.waiting import running_loop
 
 __all__ = ["HEADER", "CellRenderer"]
 
@@ -98,6 +99,7 @@ class CellRenderer:
         self._state: _State = "running"
         self._usage = Usage()
         self._run: Run | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._seen = 0
         began = time.monotonic()
         self._elapsed = elapsed or (lambda: time.monotonic() - began)
@@ -113,7 +115,7 @@ class CellRenderer:
         run : Run
             What to show.
         """
-        self._run = run
+        self._run, self._loop = run, asyncio.get_running_loop()
         self.catch_up()
 
     async def follow(self, run: Run) -> None:
@@ -142,6 +144,10 @@ class CellRenderer:
 
         What has its place already is brought up to date in the next round.
         """
+        if self._loop is not None and running_loop() is not self._loop:
+            # A tool has started a run on a loop of its own.
+            self._loop.call_soon_threadsafe(self.catch_up)
+            return
         self._read()
         if self._stale.keys() - self._displays.keys() - self._shown_elsewhere:
             self._flush()

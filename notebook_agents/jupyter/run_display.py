@@ -60,10 +60,10 @@ def _show_whole(run: Run[Any], cell: Cell, host: Host) -> None:
 
 async def _follow(run: Run[Any], cell: Cell) -> None:
     renderer = _renderer(run, cell, lambda: CellOutput(cell))
+    renderer.watch(run)
     approver = approver_of(run)
     if approver is not None and approver.is_in(cell):
         approver.before_asking = renderer.catch_up
-    renderer.watch(run)
     task = asyncio.get_running_loop().create_task(renderer.follow(run))
     _followers.add(task)
     task.add_done_callback(_followers.discard)

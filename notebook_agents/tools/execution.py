@@ -94,6 +94,8 @@ async def execute(
 async def _execute(
     definition: ToolDefinition, bound: BoundCall, context: RunContext[Any]
 ) -> Outcome:
+    if (there := current_waiter()) is not None:
+        there.before_tool()
     waiter = _waiter_for(definition)
     report = functools.partial(_report, context)
 

@@ -155,6 +155,31 @@ def test_sync_and_async_tools_run_where_the_user_works():
     assert "MainThread True" in shown
 
 
+PRINTING = """
+@tool
+def loud(n: int): print("loud has run")
+
+@tool
+async def soft(n: int): print("soft has run")
+
+@tool(thread=True)
+def apart(n: int): print("apart has run")
+
+tools = [loud, soft, apart]
+script = [[f"Before {each.__name__}.", call(each.__name__, n=1)] for each in tools]
+agent = Agent(ScriptedProvider([*script, "The end."]), tools)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "%%time\n"])
+def test_what_a_tool_prints_stands_below_what_led_to_it(before):
+    shown = text_of(executed(PRINTING, f"{before}%%agent agent\nhi").cells[2])
+    for name in ("loud", "soft", "apart"):
+        text, card, printed = f"Before {name}.", f"{name}(n=1)", f"{name} has run"
+        assert shown.index(text) < shown.index(card) < shown.index(printed), shown
+    assert shown.index("loud has run") < shown.index("Before soft."), shown
+
+
 ERRORS = {
     "Agent('local').run_sync('hi')": "%run -m notebook_agents models pull",
     "%%agent nosuch\nhi": "There is no agent named 'nosuch' here; agents: agent",
