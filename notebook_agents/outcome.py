@@ -121,6 +121,7 @@ def _approvals_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     }
     return [
         {
+            "request_id": event.request_id,
             "agent": event.agent,
             "tool": event.tool,
             "args": dict(event.args),

@@ -63,10 +63,11 @@ class AgentResult(Mapping[str, Any], Generic[T]):
         (``done``, ``answered`` in its place, ``failed``, ``denied`` or
         ``cancelled``), failed.
     approvals : list of dict
-        One entry a decision: tool, args (those that counted), asked (those of the
-        model), decision (``allow``, ``always``, ``deny``, ``respond`` or
-        ``stop``), scope and until of an ``always``, reason (of a denial, or the
-        answer in place of the tool), by, and at, in seconds since the epoch.
+        One entry a decision: request_id, agent, tool, args (those that counted),
+        asked (those of the model), decision (``allow``, ``always``, ``deny``,
+        ``respond`` or ``stop``), scope and until of an ``always``, reason (of a
+        denial, or the answer in place of the tool), by, and at, in seconds since
+        the epoch.
     errors : list of str
         What went wrong on the way, one line each.
     stop_reason : str

@@ -90,6 +90,8 @@ class Run(Shown, Generic[T]):
         """Who was to answer, as ``provider:model``."""
         self.output_type = turn.typed.kind if turn.typed else None
         """The type that the answer shall have; None for plain text."""
+        self.decided_within = turn.decided_within
+        """What was decided in runs of agents that its tools have asked, by now."""
         self._turn = turn
         self._conversation = conversation
         self._teller = Teller(on_event)
@@ -154,7 +156,7 @@ class Run(Shown, Generic[T]):
     def cancel(self) -> None:
         """Ask the run to stop; callable from any thread, and more than once."""
         with contextlib.suppress(RuntimeError):  # its loop has been closed
-            self._loop.call_soon_threadsafe(self._stop)
+            self._loop.call_soon_threadsafe(self._patience.stop)
 
     async def events(
         self, after: int = 0, *, waiter: Waiter | None = None
@@ -236,9 +238,6 @@ class Run(Shown, Generic[T]):
         return len(self._events) > after or self._is_done
 
     # Driving it.
-
-    def _stop(self) -> None:
-        self._patience.stop()
 
     def _time_is_up(self, crossing: Crossing) -> None:
         self._turn.crossing = crossing

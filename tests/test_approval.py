@@ -96,6 +96,8 @@ async def test_a_decision_is_part_of_the_result():
     result = await agent_with(approver=Answers(Deny("no"))).run("go")
     (row,) = result.approvals
     assert time.time() - row.pop("at") < 60
+    [decided] = [each for each in result.events if each.event == "approval_result"]
+    assert row.pop("request_id") == decided.request_id
     assert row == {
         "agent": "agent",
         "tool": "risky",

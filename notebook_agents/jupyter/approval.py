@@ -44,6 +44,7 @@ class CellApprover:
         """Called before anything is shown, so that what led here stands above."""
         self.can_ask = can_ask
         """Whether somebody is there at all."""
+        self._asked: set[str] = set()
         self._nobody = NobodyApprover(flag)
         self._cell = kernel.this_cell()
         self._input_box = InputBox(self._cell)
@@ -68,8 +69,13 @@ class CellApprover:
         """Tell whether it asks in this cell."""
         return bool(self._cell.message == cell.message)
 
+    def has_asked(self, request_id: str) -> bool:
+        """Tell whether it has put a question, and so leaves a record of the answer."""
+        return request_id in self._asked
+
     async def ask(self, pending: PendingApproval) -> None:
         """Put the question and leave a record of its answer."""
+        self._asked.add(pending.request.id)
         self.before_asking()
         if self.can_ask and kernel.kernel() is not None and self._shows_cards():
             await self._waiting_calls().ask(pending)

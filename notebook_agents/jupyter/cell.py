@@ -79,6 +79,7 @@ async def show_run(
         model=asked.model_label,
         note=" · ".join(filter(None, (note, why))),
         look=look,
+        is_recorded=approver.has_asked,
     )
     renderer.watch(run)
     approver.before_asking = renderer.catch_up

@@ -29,6 +29,7 @@ from notebook_agents.jupyter._words import LIMITS, encodable
 from notebook_agents.jupyter.html import header
 from notebook_agents.jupyter.look import Look
 from notebook_agents.jupyter.markdown import safe_bundle
+from notebook_agents.jupyter.record import ApprovalRecord
 from notebook_agents.jupyter.segments import TextSegment
 from notebook_agents.jupyter.transcript import Transcript
 from notebook_agents.messages import Usage
@@ -69,8 +70,10 @@ class CellRenderer:
     elapsed : callable, optional
         Gives the seconds since the run began; counted from now when left out.
     is_alone : bool, default False
-        Whether nobody else leaves records of what was decided, and tells how the
-        run failed.
+        Whether nobody else tells how the run failed.
+    is_recorded : callable, optional
+        ``(request_id) -> bool``: whether somebody else leaves a record of what was
+        decided about it; nobody does when left out.
     """
 
     def __init__(
@@ -83,10 +86,12 @@ class CellRenderer:
         make_output: Callable[[str], Any] | None = None,
         elapsed: Callable[[], float] | None = None,
         is_alone: bool = False,
+        is_recorded: Callable[[str], bool] | None = None,
     ) -> None:
         self._look = look or Look()
         self._make_output = make_output or (lambda _: DisplayHandle())
         self._is_alone = is_alone
+        self._is_recorded = is_recorded or (lambda _: False)
         self._names = {"agent": agent, "model": model, "note": note}
         self._transcript = Transcript(self._look)
         self._displays: dict[str, Any] = {}
@@ -94,9 +99,11 @@ class CellRenderer:
         self._stale: dict[str, None] = {HEADER: None}
         self._shown_elsewhere: set[str] = set()
         self._unshowable: set[str] = set()
-        self._asked: set[str] = set()
+        self._told_within: set[str] = set()
         self._waiting: set[str] = set()
         self._state: _State = "running"
+        """By the events so far."""
+        self._shown_state: _State = "running"
         self._usage = Usage()
         self._run: Run | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -176,6 +183,8 @@ class CellRenderer:
                 self._apply(event)
             except Exception:
                 logger.exception("an event could not be shown: %s", event.event)
+        if self._shown_state != self._state_now:
+            self._stale[HEADER] = None
         if self._stale:
             self._flush_soon()
 
@@ -186,26 +195,39 @@ class CellRenderer:
             self._names["model"] = event.model
             self._stale[HEADER] = None
         if isinstance(event, ApprovalRequestedEvent):
-            self._asked.add(event.request["id"])
             self._waiting.add(event.request["id"])
         elif self._is_said_elsewhere(event):
             self._hide(changed)
         self._stale.update(dict.fromkeys(changed))
-        state = self._state_after(event)
-        if state != self._state:
-            self._state = state
-            self._stale[HEADER] = None
+        self._state = self._state_after(event)
+        if isinstance(event, ObservationEvent | AnswerEvent | ErrorEvent):
+            self._record_within(until=event.ts)
         if isinstance(event, ObservationEvent) and event.bundle:
             key = f"object:{event.seq}"
             self._objects[key] = safe_bundle(event.bundle)
             self._stale[key] = None
 
+    def _record_within(self, *, until: float) -> None:
+        """Show what was decided in runs of agents that a tool has asked.
+
+        Their events are not among those of the run.
+        """
+        for row in self._run.decided_within if self._run is not None else ():
+            request_id = row["request_id"]
+            if row["at"] > until or request_id in self._told_within:
+                continue
+            self._told_within.add(request_id)
+            if not self._is_recorded(request_id):
+                facts = {name: row[name] for name in row if name != "request_id"}
+                key = f"approval:{request_id}"
+                self._objects[key] = ApprovalRecord(**facts).bundle()
+                self._stale[key] = None
+
     def _is_said_elsewhere(self, event: Event) -> bool:
+        if isinstance(event, ApprovalResultEvent):
+            return self._is_recorded(event.request_id)
         if self._is_alone:
             return False
-        if isinstance(event, ApprovalResultEvent):
-            # Whoever asked has left a record of the answer already.
-            return event.request_id in self._asked
         # What ends the cell is raised there, in a line of its own.
         if isinstance(event, GuardrailEvent):
             return event.action == "blocked" and event.stage != "tool"
@@ -224,6 +246,13 @@ class CellRenderer:
         if isinstance(event, ApprovalResultEvent):
             self._waiting.discard(event.request_id)
         return "waiting" if self._waiting else "running"
+
+    @property
+    def _state_now(self) -> _State:
+        # Events tell of questions of the run itself, and not of those of agents
+        # that its tools ask.
+        is_asked = self._run is not None and bool(self._run.approvals)
+        return "waiting" if self._state == "running" and is_asked else self._state
 
     def _flush_soon(self) -> None:
         if self._timer is not None:
@@ -280,9 +309,10 @@ class CellRenderer:
             self._flush_soon()
 
     def _header_bundle(self) -> dict[str, str]:
+        self._shown_state = self._state_now
         return header(
             **self._names,
-            state=self._state,
+            state=self._shown_state,
             seconds=self._elapsed(),
             usage=self._usage,
         )

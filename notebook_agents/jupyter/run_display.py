@@ -71,10 +71,12 @@ async def _follow(run: Run[Any], cell: Cell) -> None:
 
 def _renderer(run: Run[Any], cell: Cell, make: Callable[[], Any]) -> CellRenderer:
     approver = approver_of(run)
+    is_alone = approver is None or not approver.is_in(cell)
     return CellRenderer(
         agent=run.agent,
         model=run.model,
         make_output=lambda _: make(),
         elapsed=lambda: elapsed(run),
-        is_alone=approver is None or not approver.is_in(cell),
+        is_alone=is_alone,
+        is_recorded=None if approver is None or is_alone else approver.has_asked,
     )

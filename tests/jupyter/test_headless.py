@@ -110,17 +110,39 @@ def test_dash_y_allow_runs_the_tool():
     assert text_of(notebook.cells[3]) == "['deleted 1']"
 
 
-@pytest.mark.parametrize(("word", "log"), [("allow", ["deleted 1"]), ("deny", [])])
-def test_dash_y_holds_for_the_members_of_a_team(word, log):
+@pytest.mark.parametrize(
+    ("word", "log", "decided"),
+    [("allow", ["deleted 1"], "Approved"), ("deny", [], "Denied")],
+)
+def test_dash_y_holds_for_the_members_of_a_team(word, log, decided):
     notebook = executed(
         "from notebook_agents import Orchestrator\n"
         "member = bot(call('delete', n=1), 'ok')\n"
-        "script = [call('delegate', agent_name='m', task='x'), 'ok']\n"
+        "script = [call('delegate', agent_name='m', task='x'), 'The end.']\n"
         "team = Orchestrator(ScriptedProvider(script), {'m': member}, name='team')",
         f"%%agent team -y {word}\ndelete",
         "log",
     )
     assert text_of(notebook.cells[3]) == str(log)
+    shown, record = text_of(notebook.cells[2]), f"{decided} by the policy: delete(n=1)"
+    assert shown.count(record) == 1
+    assert shown.index("delegate(") < shown.index(record) < shown.index("The end.")
+
+
+def test_a_question_of_a_member_of_a_team_leaves_one_record():
+    notebook = executed(
+        "from notebook_agents import Orchestrator\n"
+        "def member(**options): return bot(call('delete', n=1), 'ok', **options)\n"
+        "script = [call('delegate', agent_name='m', task='x'), 'ok']\n"
+        "def team(member): return Orchestrator(ScriptedProvider(script), {'m': member})\n"
+        "asks, calls = team(member()), team(member(approval_callback=lambda *_: False))",
+        "%%agent asks\nx",
+        "%%agent calls\nx",
+    )
+    nobody, callback = map(text_of, notebook.cells[2:])
+    assert nobody.count("Denied by the policy: delete(n=1)") == 1
+    assert nobody.count("Denied") == 1
+    assert callback.count("Denied by the callback: delete(n=1)") == 1
 
 
 def test_a_magic_works_under_time_and_capture():

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from notebook_agents import Agent, Allow, Orchestrator, ScriptedProvider, call, tool
 from notebook_agents.events import (
     ActionEvent,
     AnswerEvent,
@@ -53,6 +54,9 @@ class _Loop(asyncio.SelectorEventLoop):
 
 class _Run:
     """A run that is told what happens."""
+
+    decided_within = ()
+    approvals = ()
 
     def __init__(self) -> None:
         self.recorded = []
@@ -328,6 +332,39 @@ def test_the_header_says_waiting_as_long_as_any_call_waits(show):
 
     show(story)
     assert states == ["waiting for approval", "waiting for approval", "running"]
+
+
+async def test_the_header_says_waiting_while_a_member_of_a_team_waits():
+    says = {"waiting": asyncio.Event(), "running": asyncio.Event()}
+
+    class Output:
+        def display(self, bundle, *, raw):
+            assert raw
+            for word, event in says.items():
+                if f"team · m · {word}" in bundle["text/plain"]:
+                    event.set()
+
+        update = display
+
+    class Person:
+        async def ask(self, pending):
+            renderer.catch_up()
+            await says["waiting"].wait()
+            says["running"].clear()
+            pending.decide(Allow(), by="person")
+
+    @tool(approval=True)
+    async def delete() -> str:
+        await says["running"].wait()
+        return "deleted"
+
+    member = Agent(ScriptedProvider([call("delete"), "Done."]), [delete])
+    script = [call("delegate", agent_name="m", task="x"), "The end."]
+    team = Orchestrator(ScriptedProvider(script), {"m": member}, name="team")
+    renderer = CellRenderer(agent="team", model="m", make_output=lambda _: Output())
+    run = team.start("x", approver=Person())
+    await renderer.follow(run)
+    assert (await run.result()).tool_calls[0]["content"] == "Done."
 
 
 def test_an_event_that_cannot_be_read_is_left_out(show, caplog):
