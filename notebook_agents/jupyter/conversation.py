@@ -110,9 +110,13 @@ async def described(memory: MemoryBackend | None, session: str | None) -> str:
         return ""
     earlier = await load_history(memory)
     turns = sum(message.role == "user" for message in earlier)
-    if not turns:
-        return f"session {session}, new"
-    return f"session {session}, continued after {turns} turn{'s' * (turns > 1)}"
+    if turns:
+        return f"session {session}, continued after {turns} turn{'s' * (turns > 1)}"
+    # Nothing comes before its first turn, which this cell may be writing again.
+    is_again = isinstance(memory, MemorySession) and await memory.store.load(
+        memory.scope
+    )
+    return f"session {session}, {'its first turn again' if is_again else 'new'}"
 
 
 async def unfinished_line(

@@ -51,7 +51,8 @@ def cut_off():
 
 
 def test_a_cell_says_whether_its_session_is_new_or_continued(kernel):
-    kernel.run("agent = bot('one', 'two', 'three', 'two again', 'anew', 'own')")
+    script = ("one", "two", "three", "two again", "one again", "anew", "own")
+    kernel.run(f"agent = bot(*{script})")
     assert "session trip, new" in kernel.run("%%agent -S trip\nfirst", cell="a").text
     second = kernel.run("%%agent -S trip\nsecond", cell="b").text
     assert "session trip, continued after 1 turn" in second
@@ -59,6 +60,8 @@ def test_a_cell_says_whether_its_session_is_new_or_continued(kernel):
     assert "session trip, continued after 2 turns" in third
     again = kernel.run("%%agent -S trip\nsecond", cell="b").text
     assert "session trip, continued after 1 turn" in again
+    first = kernel.run("%%agent -S trip\nfirst", cell="a").text
+    assert "session trip, its first turn again" in first
     assert "session trip, new" in kernel.run("%%agent -S trip -n\nx", cell="a").text
     assert "session" not in kernel.run("%%agent\nno name", cell="c").text
 
