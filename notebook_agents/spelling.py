@@ -58,9 +58,17 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     Returns
     -------
     str
-        Begins with a space.
+        Begins with a space. The only name that begins with what was written comes
+        before any that is alike.
+
+    Examples
+    --------
+    >>> did_you_mean("hist", ["history", "list"])
+    " Did you mean 'history'?"
     """
-    name = closest(given, known)
+    names = list(known)
+    begun = [name for name in names if name.lower().startswith(given.lower())]
+    name = begun[0] if given and len(begun) == 1 else closest(given, names)
     return f" Did you mean {name!r}?" if name is not None else ""
 
 

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from keyword import iskeyword
-from typing import Any
+from typing import Any, get_origin
 
 from IPython.core.error import UsageError
 from IPython.display import display
@@ -229,11 +229,16 @@ def _type_named(name: str, variables: Mapping[str, Any]) -> Any:
     found = getattr(builtins, name, None)
     if isinstance(found, type):
         return found
-    meant = did_you_mean(name, variables) or " Define it in a cell above."
+    types = [each for each, value in variables.items() if _is_type(value)]
+    meant = did_you_mean(name, types) or " Define it in a cell above."
     message = (
         f"--schema needs a variable that holds a type; there is no {name!r}.{meant}"
     )
     raise UsageError(message)
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, type) or get_origin(value) is not None
 
 
 def _check_out(

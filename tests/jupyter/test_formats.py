@@ -241,6 +241,7 @@ def test_a_typed_answer_is_read_as_its_value_whatever_the_format():
         ("one -f code", "-f code reads a text, but the answer is of the type int."),
         ("several --schema Rows -f math", "the answer is of the type list[Row]."),
         ("several --schema Row5", "there is no 'Row5'. Did you mean 'Row'?"),
+        ("several --schema nope", "there is no 'nope'. Define it in a cell above."),
         ("several --schema asyncio", "cannot be read from JSON"),
     ],
 )

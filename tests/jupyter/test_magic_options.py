@@ -182,6 +182,7 @@ def mistaken():
             'A quote is not closed ("Be brief). %%agent?',
         ),
         ("%agent lst", "%agent has no 'lst'. Did you mean 'list'?"),
+        ("%agent hist", "%agent has no 'hist'. Did you mean 'history'?"),
         ("%agent use analist", "Did you mean 'analyst'?"),
         ("%agent use call", "named 'call' here (call is of type function); agents: "),
         ("%agent use call", 'in a cell: agent = Agent("local")'),
