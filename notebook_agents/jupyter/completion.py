@@ -120,12 +120,14 @@ class LineCompleter:
         # Loaded with the first look, which most notebooks never take.
         from notebook_agents.providers.local.weights import KNOWN
 
+        # A provider that was made by hand may have no name by which to ask for it.
+        names = provider_names()
         agents = self._agents.here().values()
-        labels = {agent.model_label for agent in agents}
-        used = {label for label in labels if ":" in label and " " not in label}
+        known = {each.model_label for each in agents if each.provider_name in names}
+        used = {label for label in known if ":" in label and " " not in label}
         own = {get_settings().model or ""} - {""}
         local = {f"local:{weights.name}" for weights in KNOWN}
-        services = [f"{name}:" for name in provider_names()]
+        services = [f"{name}:" for name in names]
         return [*sorted(used | own | local), *services]
 
     @staticmethod

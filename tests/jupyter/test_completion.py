@@ -26,6 +26,7 @@ LINES = {
     "%%agent -p temp": ["temperature="],
     "%%agent -m local:s": ["local:smollm2-135m"],
     "%%agent -m ope": ["openai-compatible:", "openai:", "openrouter:"],
+    "%%agent -m oll": ["ollama:", "ollama:qwen3"],
     "%%agent -S ": ["diary", '"my thesis"'],
     '%%agent -S "my': ['"my thesis"'],
     "%agent us": ["usage", "use"],
@@ -36,7 +37,13 @@ LINES = {
     "%agent reset a": ["analyst"],
     "%agent approve ": [],
 }
-OTHERS = ("analyst = ana", "%%agent analyst\nanal", "%%agents -", "agent -")
+OTHERS = (
+    "%%agent -m mi",
+    "analyst = ana",
+    "%%agent analyst\nanal",
+    "%%agents -",
+    "agent -",
+)
 
 LOOK = """
 from IPython.core.completer import provisionalcompleter
@@ -58,7 +65,9 @@ def offered():
         "for name in ('my thesis', 'diary'):\n"
         "    open_session(name).add({'role': 'user', 'content': 'x'})\n"
         "def fly(): 'Fly.'\n"
-        "analyst = bot('x'); helper = Agent(ScriptedProvider(['y']), [fly])",
+        "class Mine(ScriptedProvider): name = 'mine'\n"
+        "analyst = Agent('ollama:qwen3', [add, delete])\n"
+        "helper = Agent(Mine(['y']), [fly])",
         LOOK,
         f"print({{text: offered(text) for text in {[*LINES, *OTHERS]!r}}})",
         "%unload_ext notebook_agents",
@@ -77,6 +86,10 @@ def test_what_fits_is_offered_alone(offered, line):
         assert {each.removeprefix(before) for each in new} == set(LINES[line])
     else:  # then IPython offers what it likes
         assert not [each for each in new if each.startswith(f"{before}-")]
+
+
+def test_a_model_that_has_no_name_is_not_offered(offered):
+    assert not any("mine" in each for each in offered[0]["%%agent -m mi"][1])
 
 
 def test_elsewhere_nothing_is_in_the_way(offered):
