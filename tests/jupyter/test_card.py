@@ -679,7 +679,9 @@ def test_an_argument_may_have_any_name(open_page, name):
     page.get_by_role("button", name="Edit…").click()
     page.locator(".nba-form .nba-field").fill('"new"')
     page.get_by_role("button", name="Approve", exact=True).click()
-    changes = page.evaluate("JSON.stringify(window.sent.findLast(each => each.changes).changes)")
+    changes = page.evaluate(
+        "JSON.stringify(window.sent.findLast(each => each.changes).changes)"
+    )
     assert json.loads(changes) == {name: '"new"'}
 
 
@@ -705,7 +707,10 @@ def test_a_huge_argument_is_laid_out_when_it_is_asked_for(open_page):
     page.get_by_label("text").first.press("Control+End")
     page.keyboard.type("!")
     page.get_by_role("button", name="Approve", exact=True).first.click()
-    assert page.evaluate("window.sent.findLast(each => each.changes).changes.text.length") == len(text) + 1
+    assert (
+        page.evaluate("window.sent.findLast(each => each.changes).changes.text.length")
+        == len(text) + 1
+    )
 
 
 @pytest.mark.browser
