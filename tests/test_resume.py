@@ -392,7 +392,7 @@ async def test_what_was_spent_before_the_kill_counts_against_the_budget(
     )
     agent = later("never", budget=Budget(tokens=1000))
     result = await agent.resume()
-    assert str(result) == "The budget is used up: 950 of 1,000 tokens."
+    assert str(result).startswith("The budget is used up: 950 of 1,000 tokens;")
     assert agent._model.get().requests == []
     assert [each["content"] for each in result.tool_calls] == ["first is done"]
 
