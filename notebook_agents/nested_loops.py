@@ -6,6 +6,8 @@ Nothing else in this package patches asyncio, and this does so only when called.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import warnings
 
 from notebook_agents._optional import require
@@ -71,7 +73,10 @@ def allow_nested_loops() -> bool:
 
         allow_nested_loops()
     """
-    loops = {loop for loop in (running_loop(), agent_loop()) if loop is not None}
+    here = running_loop()
+    if here is not None:
+        _wake_at_signals(here)
+    loops = {loop for loop in (here, agent_loop()) if loop is not None}
     for loop in loops:
         if not isinstance(loop, asyncio.BaseEventLoop):
             kind = f"{type(loop).__module__}.{type(loop).__qualname__}"
@@ -94,6 +99,18 @@ def allow_nested_loops() -> bool:
     for loop in plain:
         nest.apply(loop)
     return True
+
+
+def _wake_at_signals(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop look up when any signal comes.
+
+    An interrupt that comes just before a loop begins to sleep is seen when something
+    else wakes it, which in a nested loop nothing may do. A loop that handles one
+    signal is woken by all: here one that nobody sends.
+    """
+    # Windows has no such signals, and only the main thread gets any.
+    with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError):
+        loop.add_signal_handler(signal.SIGURG, lambda: None)
 
 
 def nesting_hint(error: BaseException, *, is_async: bool) -> str:

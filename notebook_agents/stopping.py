@@ -22,6 +22,9 @@ __all__ = ["WaiterGone", "interruptible", "may_be_stopped", "sigint_raises"]
 T = TypeVar("T")
 Handler = Callable[[int, Any], Any]
 
+_LOOPS = {"asyncio", "selectors", "nest_asyncio", "nest_asyncio2"}
+"""Packages whose code is about the steps of anybody."""
+
 _may_stop = contextvars.ContextVar("_may_stop", default=False)
 """Whether the code of this context, and its tasks, may be ended by an interrupt."""
 
@@ -60,18 +63,19 @@ def sigint_raises() -> Iterator[Handler | None]:
 
 
 class _Raising:
-    """A handler that raises, but not in a task of others.
+    """A handler that raises, but only in the code that may be stopped.
 
-    In a nested loop their tasks take steps, too: those of the kernel, of the cell
-    that waits, of the user. Raised in one of them, an interrupt would end it, and
-    whoever waits for it would wait forever.
+    In a nested loop tasks of others take steps, too: those of the kernel, of the
+    cell that waits, of the user. Raised in one of them, or in the loop that has just
+    taken it from the line, an interrupt would end it, and whoever waits for it would
+    wait forever. The loop raises it instead, in a step of its own.
     """
 
     def __init__(self) -> None:
         self._is_postponed = False
 
     def __call__(self, number: int, frame: types.FrameType | None) -> None:
-        if _may_stop.get() or self._is_postponed:  # pressed twice: now
+        if _can_stop(frame) or self._is_postponed:  # pressed twice: now
             self._is_postponed = False
             signal.default_int_handler(number, frame)
         self._is_postponed = True
@@ -86,6 +90,23 @@ class _Raising:
     def _raise(self) -> None:
         if self.take():  # in a nested loop, else the block has ended
             raise KeyboardInterrupt
+
+
+def _can_stop(frame: types.FrameType | None) -> bool:
+    """Tell whether an exception raised here leaves the code that may be stopped."""
+    if not _may_stop.get():
+        return False
+    if frame is not None and _top_module(frame) in _LOOPS:
+        return False
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":  # Python lets nothing out of it
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _top_module(frame: types.FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 @types.coroutine

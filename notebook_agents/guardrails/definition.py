@@ -121,8 +121,8 @@ def config_text(guardrail: Guardrail) -> str:
     _check_keys(guardrail.kind, guardrail.config)
     try:
         text = json.dumps(dict(guardrail.config), allow_nan=False)
-        # Nothing is sent: the model is named only to try the rest.
-        guardrail.to_guard("scripted")
+        # No model is loaded or asked: one is named only to try the rest.
+        guardrail.to_guard("local")
     except AgentConfigurationError:
         raise
     except (TypeError, ValueError) as error:

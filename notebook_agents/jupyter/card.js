@@ -25,6 +25,7 @@
 //   {kind: "below"}                                  an input box asks instead
 
 const HURRY_SECONDS = 30; // from which on the time that is left stands out
+const SETTLE_MS = 500; // in which a new card has found its place in the notebook
 const ANSWER_MS = 5000; // in which a kernel that still waits acknowledges a click
 const LONGEST_SHOWN = 20000; // characters of an argument that are laid out unasked
 const TIME_IS_UP = "Time is up; this counts as no.";
@@ -209,13 +210,16 @@ function isTyping() {
 }
 
 // The focus goes only to a card that is in sight, at least a part of it: a key pressed
-// for something else would otherwise answer a question that nobody has read.
+// for something else would otherwise answer a question that nobody has read. Where it
+// is may be settled a little later than that it is there.
 function whenSeen(node, then) {
   const observer = new IntersectionObserver((entries) => {
+    if (!entries.at(-1).isIntersecting) return;
     observer.disconnect();
-    if (entries.at(-1).isIntersecting) then();
+    then();
   });
   observer.observe(node);
+  setTimeout(() => observer.disconnect(), SETTLE_MS);
 }
 
 // A second click or a key that is held down was meant for what stood there before.

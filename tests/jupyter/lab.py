@@ -27,6 +27,8 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# So high that a card below a few cells is in sight, where it takes the focus.
+VIEWPORT = {"width": 1100, "height": 1400}
 START_SECONDS = 60
 TRIES = 5
 
@@ -54,7 +56,7 @@ class Lab:
         )
         nbformat.write(document, path)
         self._start_kernel(path, kernel)
-        page = self._browser.new_page(viewport={"width": 1100, "height": 900})
+        page = self._browser.new_page(viewport=VIEWPORT)
         page.set_default_timeout(20_000)
         try:
             # Without the reset, the last page's notebook would be opened as well.
@@ -69,7 +71,7 @@ class Lab:
     @contextlib.contextmanager
     def second_page(self, notebook: Notebook) -> Iterator[Notebook]:
         """Open the same notebook in another window."""
-        page = self._browser.new_page(viewport={"width": 1100, "height": 900})
+        page = self._browser.new_page(viewport=VIEWPORT)
         page.set_default_timeout(20_000)
         try:
             page.goto(notebook.page.url, timeout=60_000)

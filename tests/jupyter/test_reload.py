@@ -196,7 +196,7 @@ def test_a_blocking_cell_cannot_ask_again_but_stop_ends_it(open_waiting):
 
 # ------------------------------------------------------------------ the focus
 
-ABOVE = "for n in range(60): print('line', n)\n"
+ABOVE = "for n in range(150): print('line', n)\n"
 
 
 def focused(notebook):
@@ -224,7 +224,7 @@ def test_a_card_in_sight_has_the_focus_on_deny(open_waiting):
 
 
 def test_what_gets_the_focus_later_is_scrolled_into_view(open_waiting):
-    table = "'\\n'.join(f'line {n}' for n in range(80))"
+    table = "'\\n'.join(f'line {n}' for n in range(150))"
     agent = (
         f"agent = bot(call('drop', table={table}), call('drop', table={table}), 'done')"
     )
