@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from notebook_agents.jupyter import prompt
+from notebook_agents.stopping import may_be_stopped, sigint_raises
 from notebook_agents.sync import Call
 from notebook_agents.waiting import Waiter, WaiterGone
 
@@ -76,6 +77,29 @@ async def test_no_coroutine_is_begun_once_an_interrupt_was_seen(cell):
     interrupt()
     assert await outcome(cell, lambda: cell.run_async(work)) == "refused"
     assert done == []
+
+
+class Leaves:
+    """Is interrupted while it is taken away, from where nothing can be raised."""
+
+    def __del__(self) -> None:
+        interrupt()
+
+
+async def test_an_interrupt_in_a_destructor_is_not_lost(cell):
+    assert await outcome(cell, lambda: cell.run(lambda: bool(Leaves()))) is True
+    assert cell.told == [signal.SIGINT]
+
+
+def test_an_interrupt_ends_a_loop_that_sleeps_in_a_tool():
+    def work() -> None:
+        threading.Timer(0.2, signal.pthread_kill, (ident, signal.SIGINT)).start()
+        with sigint_raises(), asyncio.Runner() as runner:
+            runner.run(asyncio.sleep(50))
+
+    ident = threading.get_ident()
+    with pytest.raises(KeyboardInterrupt):
+        contextvars.copy_context().run(may_be_stopped, work)
 
 
 async def test_an_interrupt_ends_a_step_that_blocks_and_is_told_to_the_cell(cell):
