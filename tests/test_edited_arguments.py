@@ -93,15 +93,18 @@ async def test_a_rule_that_asks_or_allows_is_satisfied_by_the_change(rule):
     assert (result.approvals[0]["decision"], person.refused) == ("allow", [])
 
 
+EVIL = 666_000_666  # which stands in no identifier
+
+
 def no_evil(text):
-    if "666" in text:
+    if str(EVIL) in text:
         message = "evil"
         raise ValueError(message)
     return text.replace("77", "99")
 
 
 async def test_what_a_guard_blocks_is_not_run_for_a_person():
-    agent, paid = paying(Changes(666), tool_guards=no_evil)
+    agent, paid = paying(Changes(EVIL), tool_guards=no_evil)
     result = await agent.run("go")
     assert paid == []
     assert "The user changed the arguments. " in said_about(result)
@@ -110,7 +113,7 @@ async def test_what_a_guard_blocks_is_not_run_for_a_person():
 
 
 async def test_whoever_made_a_change_that_a_guard_blocks_reads_why():
-    agent, _ = paying(Changes(666), tool_guards=no_evil)
+    agent, _ = paying(Changes(EVIL), tool_guards=no_evil)
     result = await agent.run("go")
     (row,) = result.approvals
     assert (row["decision"], row["by"], row["args"]) == ("deny", "policy", {"euros": 5})
@@ -118,7 +121,7 @@ async def test_whoever_made_a_change_that_a_guard_blocks_reads_why():
     told = [e for e in result.events if e.event in ("guardrail", "tool_error")]
     assert [event.event for event in told] == ["guardrail", "tool_error"]
     assert "no_evil" in told[1].error
-    assert not any("666" in repr(event.to_dict()) for event in result.events)
+    assert not any(str(EVIL) in repr(event.to_dict()) for event in result.events)
 
 
 async def test_what_a_guard_makes_of_a_change_is_what_runs_and_is_told():
@@ -150,7 +153,7 @@ class Watches(Changes):
 
 
 async def test_whoever_asks_sees_what_became_of_the_change():
-    person = Watches(666)
+    person = Watches(EVIL)
     agent, _ = paying(person, tool_guards=no_evil)
     await agent.run("go")
     assert person.outcome == ("deny", "policy", None)
