@@ -102,30 +102,44 @@ async def _execute(
     def begin() -> Any:
         return definition.func(*bound.args, **bound.kwargs)
 
+    if definition.is_async:
+        outcome = await _await_there(lambda: _awaited(begin(), report), waiter)
+        return await _read_apart(definition, outcome, report)
     stopped = threading.Event()
 
-    def whole(value: Any) -> Any:
-        # Where the tool's own code belongs, and not where the value is shown.
-        return read(value, report, stopped.is_set) if is_to_be_read(value) else value
-
     def call() -> Outcome:
-        return _captured(lambda: whole(begin()))
+        return _captured(lambda: _whole(begin(), report, stopped.is_set))
 
     try:
-        if definition.is_async:
-            outcome = await _await_there(lambda: _awaited(begin(), report), waiter)
-        else:
-            outcome = await _call_there(definition, call, waiter)
-            value = outcome.value
-            if issubclass(type(value), Awaitable | AsyncGeneratorType):
-                outcome = await _await_there(lambda: _awaited(value, report), waiter)
-        if is_to_be_read(outcome.value):  # an async tool gave it, whose loop must go on
-            return await _apart(
-                definition, lambda: _captured(lambda: whole(outcome.value))
-            )
-        return outcome
+        outcome = await _call_there(definition, call, waiter)
     finally:
         stopped.set()  # an iterator that is still read ends with its next value
+    value = outcome.value
+    if issubclass(type(value), Awaitable | AsyncGeneratorType):
+        outcome = await _await_there(lambda: _awaited(value, report), waiter)
+        return await _read_apart(definition, outcome, report)
+    return outcome
+
+
+async def _read_apart(
+    definition: ToolDefinition, outcome: Outcome, report: Report
+) -> Outcome:
+    """Read an iterator that async code gave, whose loop must go on meanwhile."""
+    value = outcome.value
+    if not is_to_be_read(value):
+        return outcome
+    stopped = threading.Event()
+    try:
+        return await _apart(
+            definition, lambda: _captured(lambda: read(value, report, stopped.is_set))
+        )
+    finally:
+        stopped.set()
+
+
+def _whole(value: Any, report: Report, is_stopped: Callable[[], bool]) -> Any:
+    # Where the tool's own code belongs, and not where the value is shown.
+    return read(value, report, is_stopped) if is_to_be_read(value) else value
 
 
 async def _call_there(
