@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -16,6 +15,8 @@ from notebook_agents.memory.scope import MemoryScope
 __all__ = ["SQLiteJournal"]
 
 _COLUMNS = ", ".join(UnfinishedRun.__annotations__)
+
+_ADD = "INSERT INTO run_records (run_id, record) VALUES (?, ?)"
 
 
 class SQLiteJournal(Journal):
@@ -34,6 +35,7 @@ class SQLiteJournal(Journal):
         self, scope: MemoryScope, run: UnfinishedRun, records: Sequence[Record]
     ) -> None:
         """Open a run with its first entries, whole or not at all."""
+        rows = _rows(run["run_id"], records)
         with self._database.writing() as connection:
             number = sqlite_rows.open_conversation(connection, scope)
             connection.execute(
@@ -41,17 +43,18 @@ class SQLiteJournal(Journal):
                 "VALUES (:run_id, :agent, :prompt, :began_at, :owner, :conversation)",
                 {**run, "conversation": number},
             )
-            _add(connection, run["run_id"], records)
+            connection.executemany(_ADD, rows)
 
     def write(self, run_id: str, owner: str, records: Sequence[Record]) -> bool:
         """Add entries, whole or not at all."""
+        rows = _rows(run_id, records)
         with self._database.writing() as connection:
             found = connection.execute(
                 "SELECT owner FROM runs WHERE run_id = ?", (run_id,)
             ).fetchone()
             if found != (owner,):
                 return False
-            _add(connection, run_id, records)
+            connection.executemany(_ADD, rows)
         return True
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
@@ -101,10 +104,6 @@ class SQLiteJournal(Journal):
             return changed.rowcount == 1
 
 
-def _add(
-    connection: sqlite3.Connection, run_id: str, records: Sequence[Record]
-) -> None:
-    rows = [(run_id, json.dumps(record, default=str)) for record in records]
-    connection.executemany(
-        "INSERT INTO run_records (run_id, record) VALUES (?, ?)", rows
-    )
+def _rows(run_id: str, records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Write entries as text, before the file is locked: nobody waits for that."""
+    return [(run_id, json.dumps(record, default=str)) for record in records]

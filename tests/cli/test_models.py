@@ -78,6 +78,20 @@ def pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[bytes], Pa
     return install
 
 
+def until(path: str) -> str:
+    """Give lines by which a stand-in for pip goes on until a file is there.
+
+    It is a process of its own, which has no other way to be told; it gives up, so
+    that none is left behind by tests that were killed.
+    """
+    return (
+        f"for _ in range(3000):\n"
+        f"    if os.path.exists({path}): break\n"
+        f"    time.sleep(0.01)\n"
+        f"else: raise SystemExit('nobody let it go on')\n"
+    )
+
+
 def grow_old(folder: Path) -> None:
     for path in (*folder.rglob("*"), folder):
         os.utime(path, (0, 0))
@@ -169,10 +183,7 @@ def test_two_pulls_at_once_both_end_well(
     saved, saw, go_on = tmp_path / "saved.whl", tmp_path / "saw", tmp_path / "go_on"
     saved.write_bytes(wheel_of(CONTENT))
     save = "import os, shutil, sys, time; shutil.copy(sys.argv[1], sys.argv[2])\n"
-    stay = (
-        "open(sys.argv[3], 'w').close()\n"
-        "while not os.path.exists(sys.argv[4]): time.sleep(0.01)"
-    )
+    stay = "open(sys.argv[3], 'w').close()\n" + until("sys.argv[4]")
     programs = iter([save + stay, save])
 
     def run(_: Weights, work: Path) -> tuple[list[str], bool]:
@@ -249,11 +260,7 @@ def test_progress_is_told_while_pip_runs(
 ) -> None:
     """The stand-in for pip goes on until it has been asked about once."""
     seen = tmp_path / "seen"
-    program = (
-        "import os, sys, time\n"
-        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
-        "sys.exit(1)"
-    )
+    program = f"import os, sys, time\n{until('sys.argv[1]')}sys.exit(1)"
     line = ([sys.executable, "-c", program, str(seen)], True)
     monkeypatch.setattr(pull, "_download_command", lambda *_: line)
     told: list[tuple[int, int]] = []
